@@ -140,7 +140,7 @@ function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';
-  if (alarms.has('network-unwatched')) return 'no watcher follows it';
+  if (alarms.has('network-unwatched')) return 'no watcher is following it';
   if (cursor === null) return 'no node has responded yet';
   const ageMs = now - cursor.head.time;
   const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;

@@ -17,7 +17,7 @@ export async function retryUntilReady<Result>(log: Logger, step: () => Promise<R
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       if (performance.now() - begun > (isLocked(error) ? LOCK_WAIT_MS : DATABASE_WAIT_MS)) throw error;
-      log.warn({ reason: error.message }, 'the database does not respond yet');
+      log.warn({ reason: error.message }, 'the database is not responding yet');
       await delay(RETRY_MS);
     }
   }

@@ -94,7 +94,7 @@ test.each<[string, () => unknown, string]>([
   ['of another network than is asked for', () => altered({ network: 'nile' }), 'is not configured here'],
   ['without producers', () => altered({ producers: [] }), 'this is not a checkpoint: "producers"'],
   ['whose id is of another height', () => altered({ number: made.number + 1 }), `is not the id of block`],
-  ['whose time is none', () => altered({ time: 'yesterday' }), '"time" is not a time'],
+  ['whose time is none', () => altered({ time: 'yesterday' }), '"time" is not a valid time'],
   ['of no network', () => altered({ network: 'moon' }), '"network" is not a network'],
   ['with a mistyped address', () => altered({ producers: [{ address: 'T', signer: 'T' }] }), 'a producer has no'],
   [

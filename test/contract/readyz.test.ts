@@ -116,13 +116,13 @@ test('an alarm that any process raised makes it blind, however fresh the newest 
 test('old blocks of a watcher that catches up are no blindness, and those of one that stopped or hangs are', async () => {
   service.clock.freeze();
   await examine(600_000);
-  const unwatched = { blind: true, reason: 'the newest examined block is 600 s old, and no watcher follows it' };
+  const unwatched = { blind: true, reason: 'the newest examined block is 600 s old, and no watcher is following it' };
   expect(await readyz(service)).toMatchObject(unwatched);
   const lease = await lead();
   expect(await readyz(service)).toMatchObject({ blind: false, catchUp: { secondsLeft: 100 }, alarms: [] });
   service.clock.advance(31_000);
   const silent = await readyz(service);
-  expect(silent).toMatchObject({ blind: true, reason: expect.stringContaining('and no watcher follows it') });
+  expect(silent).toMatchObject({ blind: true, reason: expect.stringContaining('and no watcher is following it') });
   expect(silent).not.toHaveProperty('catchUp');
   service.clock.advance(-31_000);
   if (lease !== null) await releaseLease(service.db, lease);

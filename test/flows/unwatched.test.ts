@@ -69,7 +69,7 @@ test('a watcher that is down keeps no invoice from being made, and is an alarm',
   expect(await readyz()).toMatchObject({
     status: 'ready',
     troubles: [{ kind: 'network-unwatched', network: 'mainnet' }],
-    networks: { mainnet: { blind: true, reason: 'no watcher follows it', alarms: ['network-unwatched'] } },
+    networks: { mainnet: { blind: true, reason: 'no watcher is following it', alarms: ['network-unwatched'] } },
   });
 
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);

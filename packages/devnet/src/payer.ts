@@ -149,7 +149,7 @@ async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promis
   if (result === true && typeof txid === 'string') return txid;
   if (typeof code === 'string')
     throw new Error(`the node at ${nodeUrl} refused the payment: ${code}: ${String(message)}`);
-  throw new Error(`the node at ${nodeUrl} did not respond to the payment: ${excerpt(answer)}`);
+  throw new Error(`the node at ${nodeUrl} did not accept the payment: ${excerpt(answer)}`);
 }
 
 /** Sends a request to a node over HTTP. Errors contain the node's URL and quote its response. */

@@ -396,7 +396,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.resolved
-         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution applies. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.
          */
         post: operations["onTransferResolvedEvent"];
         delete?: never;
@@ -1324,7 +1324,7 @@ export interface components {
         };
         /**
          * TransferResolvedEvent
-         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution applies. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.
          */
         TransferResolvedEvent: {
             data: {

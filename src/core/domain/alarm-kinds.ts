@@ -386,7 +386,7 @@ const ROWS = {
     advice: say`Repair the receiver, then run "${{ command: 'webhook enable' }}", which clears the alarm.`,
   },
   'rate-old': {
-    means: "An adapter's rate source no longer returns a newer rate.",
+    means: "An adapter's rate source has stopped returning new rates.",
     impact: 'When the rate gets too old, the adapter will refuse orders.',
     scope: 'project',
     rank: 1,

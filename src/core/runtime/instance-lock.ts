@@ -70,7 +70,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
     case 'EDQUOT':
       return new DataDirError(
         'DATA_DIR_FULL',
-        `The disk that holds the data directory ${dir} is full (${code}). Free some space, then start again.`,
+        `The disk that holds the data directory ${dir} is full (${code}). Free some space, then start Quittance again.`,
         { cause },
       );
     case 'ENOTDIR':

@@ -133,7 +133,7 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferResolvedEvent',
       description:
-        "The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.",
+        "The operator resolved a transfer that paid no invoice. The newest resolution applies. No invoice changes its status. With `fulfilled-manually`, the named invoice's page stops asking for payment.",
     },
   ),
   'endpoint.disabled': envelope(

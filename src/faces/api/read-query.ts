@@ -22,7 +22,7 @@ export function inspectQuery(request: FastifyRequest, known: string[]): { query:
         {
           field: field.slice(0, 60),
           code: 'UNKNOWN_FIELD',
-          message: `is not known; use one of: ${known.join(', ') || 'nothing'}`,
+          message: `is not a known field; use one of: ${known.join(', ') || 'nothing'}`,
         },
       ];
     }

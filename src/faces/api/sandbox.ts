@@ -99,7 +99,7 @@ function readFields(request: FastifyRequest, known: string[]) {
       .map((field) => ({
         field: field.slice(0, 60),
         code: 'UNKNOWN_FIELD',
-        message: `is not known; use one of: ${known.join(', ')}`,
+        message: `is not a known field; use one of: ${known.join(', ')}`,
       })),
   ];
   return { fields: read.value, errors };

@@ -105,7 +105,11 @@ function membersOf({ properties = {}, required = [] }: Schema, value: object, be
     if (schema !== undefined) return typeErrorsOf(schema, member, `${before}${name}`);
     const known = Object.keys(properties).join(', ') || 'none';
     return [
-      { field: `${before}${name}`.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; use one of: ${known}` },
+      {
+        field: `${before}${name}`.slice(0, 60),
+        code: 'UNKNOWN_FIELD',
+        message: `is not a known field; use one of: ${known}`,
+      },
     ];
   });
   return [...missing, ...others];

@@ -179,7 +179,7 @@ function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number,
     if (field.number === 3) [data, dataEnd] = [field.start, field.end];
     return true;
   });
-  if (isRead === null) throw new TypeError('a log is not a message');
+  if (isRead === null) throw new TypeError('a log is not a protobuf message');
   if (!isWanted(bytes, address, addressEnd)) return null;
   return {
     address: hexOf(bytes, address, addressEnd),

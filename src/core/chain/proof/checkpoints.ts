@@ -62,7 +62,7 @@ export function readCheckpoint(json: unknown): Checkpoint {
     throw wrong(`"id" is not the id of block ${number}, 64 hexadecimal characters that begin with ${prefix}`);
   }
   const timeMs = typeof time === 'string' ? Date.parse(time) : Number.NaN;
-  if (!(timeMs >= 0)) throw wrong('"time" is not a time');
+  if (!(timeMs >= 0)) throw wrong('"time" is not a valid time');
   if (!Array.isArray(producers) || producers.length < 1 || producers.length > MAX_PRODUCERS) {
     throw wrong(`"producers" is not a list of 1 to ${MAX_PRODUCERS}`);
   }

@@ -221,7 +221,7 @@ async function becomeReady(home: string, socketDir: string, guardian: Guardian, 
     if (watch.exitCode === CLUSTER_IN_USE) {
       throw new DataDirError(
         'DATA_DIR_IN_USE',
-        `The database in ${home} is in use by another container or session. Stop Quittance there, then start again.`,
+        `The database in ${home} is in use by another container or session. Stop Quittance there, then start it here again.`,
       );
     }
     if (watch.exitCode !== undefined) throw explainFailure(home, await readLogSince(home, logStart), 'postgres');

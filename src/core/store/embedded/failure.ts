@@ -7,7 +7,7 @@ export function explainFailure(path: string, output: string, program: string): E
   if (DISK_FULL.test(output)) {
     return new DataDirError(
       'DATA_DIR_FULL',
-      `The disk that holds ${path} is full, so PostgreSQL cannot run. Free some space, then start again.\n${reason}`,
+      `The disk that holds ${path} is full, so PostgreSQL cannot run. Free some space, then start Quittance again.\n${reason}`,
     );
   }
   if (NAMELESS_USER.test(output)) {

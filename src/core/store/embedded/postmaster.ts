@@ -93,6 +93,6 @@ export async function stopPostmaster(data: string, pid: number, user: SystemUser
   }
   throw new EmbeddedPostgresError(
     'EMBEDDED_FAILED',
-    `Quittance could not stop PostgreSQL (process ${pid}) on ${data}. Stop that process, then start again.`,
+    `Quittance could not stop PostgreSQL (process ${pid}) on ${data}. Stop that process, then start Quittance again.`,
   );
 }

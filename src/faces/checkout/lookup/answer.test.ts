@@ -43,7 +43,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('no_usdt_transfer', { toAddress: true }), ['12.500000 TRX to the right address', 'Contact Test shop']],
   [find('no_usdt_transfer', { moved: 'trx', toAddress: false }), ['12.500000 TRX to a different address']],
   [find('not_found'), ['check again in 1 minute', 'internal or off-chain']],
-  [find('orphaned'), ['usually gets into a new block', 'Do not send again.']],
+  [find('orphaned'), ['usually included in a new block', 'Do not send again.']],
   [find('other_network'), ['on TRON Shasta Testnet. This invoice can be paid only on TRON Mainnet.', 'still awaiting']],
   [find('not_tron', { looksLike: 'solana' }), ['on Solana, not on TRON']],
   [find('not_a_transaction_id', { looksLike: 'part-of-an-id' }), ['12 characters of 64']],

@@ -118,7 +118,7 @@ const POLICY_OPTIONS = [
   ['tail', 'tail: a few digits added to the amount'],
   ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that do not support more decimals'],
   ['tail-3', 'tail-3: the same with 3 decimals'],
-  ['exact', 'exact: a separate address for each invoice with the same amount'],
+  ['exact', 'exact: invoices for the same amount each get their own address'],
 ] as const;
 const SURCHARGE_HINT =
   "In USDT. With tail: 0.0001 to 1; with tail-4: 0.01 to 1; with tail-3: 0.1 to 1. Leave empty for the policy's default.";
@@ -207,7 +207,7 @@ function swatch(accent: string): Html {
 
 function describePolicy({ policy, maxSurcharge }: Settings['view']): string {
   return policy === 'exact'
-    ? 'a separate address for each invoice with the same amount, without a surcharge (exact)'
+    ? 'no surcharge: invoices for the same amount each get their own address (exact)'
     : `up to ${TAIL_DECIMALS[policy]} decimals, less than ${trimmed(maxSurcharge)} USDT added to the amount (${policy})`;
 }
 

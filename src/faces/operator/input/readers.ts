@@ -39,7 +39,10 @@ export function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is a single secret that spans its lines.
   if (/^\s*\{/.test(content) && detectSecret(content) !== null) return [{ text: content, place: source }];
   if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
-    throw new AppError('INVALID_ARGUMENT', `${source} is not a text file: save a spreadsheet as CSV first`);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `${source} is not a text file: if it is a spreadsheet, save it as CSV first`,
+    );
   }
   if (isCsv(content)) return readCsvAddresses(content, source);
   return content.split(/\r?\n/).flatMap((line, index) => {

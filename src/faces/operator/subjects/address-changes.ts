@@ -137,7 +137,7 @@ export const confirmAddressChange = localOperation({
     if (outcome.kind === 'failed') {
       throw new AppError(
         'CONFLICT',
-        say`no address was added, and ${changeId} has ended: ${outcome.reason}. If the addresses are yours, propose them again with "${{ command: 'address add' }}"`,
+        say`no address was added, and ${changeId} is closed: ${outcome.reason}. If the addresses are yours, propose them again with "${{ command: 'address add' }}"`,
       );
     }
     return { change: viewChange(change, actor), added: outcome.added, passedOver: outcome.passedOver };

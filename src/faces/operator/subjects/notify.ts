@@ -389,14 +389,14 @@ function readTimes({
   if (!isTimeZone(timeZone)) {
     throw new FieldError(
       'timeZone',
-      `has ${clip(timeZone)}, which is not a time zone: use a time zone such as Europe/Berlin, or UTC`,
+      `is ${clip(timeZone)}, which is not a time zone: use a time zone such as Europe/Berlin, or UTC`,
     );
   }
   const [from, to, ...rest] = quiet?.split('-') ?? [];
   const hours = { quietFrom: minuteOf(from), quietTo: minuteOf(to) };
   const isWhole = hours.quietFrom !== null && hours.quietTo !== null && rest.length === 0;
   if (quiet !== undefined && (!isWhole || hours.quietFrom === hours.quietTo)) {
-    throw new FieldError('quiet', `has ${clip(quiet)}: use two different times, such as 22:00-07:00`);
+    throw new FieldError('quiet', `is ${clip(quiet)}: use two different times, such as 22:00-07:00`);
   }
   const summaryAt = minuteOf(summary);
   if (summary !== undefined && summaryAt === null) {
