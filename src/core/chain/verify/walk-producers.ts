@@ -95,7 +95,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
           stride = 2 * step;
         } else if (isShortest) {
           throw refuse(
-            `at block ${at + step}, ${solidThreshold(known.length)} of the ${known.length} producers known from ${name} up to block ${at} must sign, in addition to a full round, but only ${votes} did`,
+            `at block ${at + step}, only ${votes} of the ${known.length} producers known from ${name} up to block ${at} signed, but ${solidThreshold(known.length)} must sign, in addition to a full round`,
             nodes,
           );
         } else stride = Math.max(MIN_STRIDE, Math.ceil(step / 2));
