@@ -660,7 +660,7 @@ final class Webhook
             if ($isOurs && $bytes !== false && strlen($bytes) === 32 && base64_encode($bytes) === substr($item, 3)) {
                 $signatures[] = $bytes;
             } elseif ($isOurs || preg_match('/\A[a-z0-9]{1,8},[\w+\/=-]{1,200}\z/', $item) !== 1) {
-                throw new WebhookException('HEADER_MALFORMED', 'webhook-signature must contain "v1," and the base64 of 32 bytes, separated by spaces');
+                throw new WebhookException('HEADER_MALFORMED', 'webhook-signature must contain "v1," and the base64 of 32 bytes');
             }
         }
         if ($signatures === []) {

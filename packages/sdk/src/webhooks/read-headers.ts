@@ -44,7 +44,7 @@ function readSignatures(header: string): Uint8Array[] {
     const bytes = item.startsWith('v1,') ? decodeBase64(item.slice(3)) : null;
     const isReadable = item.startsWith('v1,') ? bytes?.length === 32 : SIGNATURE.test(item);
     if (!isReadable) {
-      return refuse('HEADER_MALFORMED', 'webhook-signature must be space-separated "v1,<32 bytes in base64>" values.');
+      return refuse('HEADER_MALFORMED', 'webhook-signature must contain "v1," and the base64 of 32 bytes.');
     }
     return bytes ?? [];
   });
