@@ -95,7 +95,10 @@ export type ServiceOptions = {
   comparesClocks?: boolean;
   /** The block time of the networks, needed if a local one is faster than the real 3,000 ms. */
   blockMs?: number;
-  /** How long events wait for the event loop, in milliseconds. Measured by default. A service that shares its process passes its own. */
+  /**
+   * How long events wait for the event loop, in milliseconds. By default, the service measures this itself. A service that shares its
+   * process passes the process's value.
+   */
   lagMs?(): number;
 };
 
@@ -186,18 +189,18 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
 }
 
 /**
- * Connection pools: `requestDb` for callers' requests, `db` for everything else. They may be the same pool. `addressGuard` has checked
- * every address that they return.
+ * Connection pools: `requestDb` is for callers' requests, and `db` is for everything else. Both may be the same pool. `addressGuard` has
+ * checked every address that they return.
  */
 type Databases = { db: Database; requestDb: Database; addressGuard: AddressGuard; seals: Seals | undefined };
 
-/** Three of ten connections. The watcher and the webhooks usually run that many statements at a time. */
+/** The watcher and the webhooks get three of ten connections, because they usually run that many statements at a time. */
 const RESERVED_SHARE = 0.3;
 const LEAST_DIVIDED = 4;
 
 /**
- * Opens the pools. If requests share the process with the watcher or the webhooks, these get separate connections, so that they never have
- * to queue behind requests. A pool that is too small to be divided is shared.
+ * Opens the pools. If requests share the process with the watcher or the webhooks, these two get separate connections, so that they never
+ * have to queue behind requests. A pool that is too small to be divided is shared.
  */
 export function openDatabases(options: ServiceOptions, onShortage: (what: string) => void): Databases {
   const { config, connection, keyRing, log, clock = systemClock } = options;

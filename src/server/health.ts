@@ -59,7 +59,7 @@ async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Re
   const troubles = told.length === 0 ? {} : { troubles: told };
   const reason = problem ?? found.find(({ isReady }) => !isReady)?.detail;
   if (reason !== undefined) return { isReady: false, body: { status: 'unavailable', reason, ...troubles } };
-  // If a network isn't watched, it's usually one that isn't in this process's configuration.
+  // A network that isn't watched is usually missing from this process's configuration.
   const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
   const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
   const reasons = await Promise.all(deps.networks.map((each) => whyNoInvoices(watched, each)));
@@ -91,7 +91,7 @@ async function findProblem(db: Database): Promise<string | null> {
 }
 
 async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
-  // All reads use the same snapshot. Otherwise the network could be reported as blind together with alarms that are over.
+  // All reads use the same snapshot. Otherwise a network could be reported as blind together with alarms that have already closed.
   const seen = await db.snapshot(async (tx) => ({
     cursor: await findCursor(tx, network),
     reported: await findChainStatus(tx, network),
@@ -134,8 +134,8 @@ function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
 }
 
 /**
- * This is for the watcher to decide. If no watcher reports, because none is running or it hangs, the age of the newest examined block
- * decides.
+ * The watcher decides whether the chain is visible. If no watcher reports, because none is running or it hangs, the age of the newest
+ * examined block decides.
  */
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;

@@ -49,10 +49,10 @@ function explain(failure: unknown, { dataDir }: Config): unknown {
   return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
 }
 
-/** How long a failed start may take to exit on its own. The process waits this long twice. */
+/** After a failed start, the process gets this long, twice, to exit on its own. */
 const EXIT_MS = 500;
 
-/** Loads the code while PostgreSQL is starting, because each takes a few hundred milliseconds. */
+/** Loads the code while PostgreSQL is starting, because both take a few hundred milliseconds. */
 async function run(
   config: Config,
   log: Logger,
@@ -78,8 +78,8 @@ async function run(
       delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),
     ]);
     late.abort();
-    // A supervisor is waiting for the exit code, so exit even if something keeps the process open. If the database fails first, that may be
-    // the code that was still being loaded.
+    // A supervisor is waiting for the exit code, so exit even if something keeps the process open. If the database fails first, code that
+    // is still being loaded may be the cause.
     const wasLoading = !hasLoaded;
     const exit = () => {
       if (!wasLoading)
@@ -131,8 +131,8 @@ async function loadStart({ sandbox, roles }: Config, loadSandbox: () => Promise<
 }
 
 /**
- * The role `webhooks` requires the keys. The other roles use them if they are there: all of them to seal the rows that they write, and the
- * role `api` also to sign receipts.
+ * The role `webhooks` requires the keys. All other roles use the keys if there are any: they seal the rows that they write, and the role
+ * `api` also signs receipts.
  */
 async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
   const warn = (message: string) => log.warn(message);

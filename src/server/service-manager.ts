@@ -26,8 +26,8 @@ const SPEAKER = 'while read -r state; do systemd-notify "$state" || echo "cannot
 
 /**
  * Finds the supervisor in the environment: `NOTIFY_SOCKET=/run/systemd/notify`, `WATCHDOG_USEC=60000000` and `WATCHDOG_PID=4711`
- * (sd_notify(3), sd_watchdog_enabled(3)). Removes all three from `env` so that no child sends notifications in our name. Node.js has no
- * Unix datagram sockets, so the messages are sent by the program `systemd-notify`, which exists wherever systemd does.
+ * (sd_notify(3), sd_watchdog_enabled(3)). Removes all three variables from `env`, so that no child process sends notifications in our name.
+ * Node.js has no Unix datagram sockets, so the messages are sent by the program `systemd-notify`, which exists wherever systemd does.
  */
 export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): ServiceManager {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC, WATCHDOG_PID = String(process.pid) } = env;

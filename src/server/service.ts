@@ -37,8 +37,8 @@ export type Service = {
   metricsUrl: string | null;
   db: Database;
   /**
-   * Starts the role `console`. It loads every use case, so the rest of the service doesn't wait for it. Returns its URL, or `null` if the
-   * console is off.
+   * Starts the role `console`. The console loads every use case, so the rest of the service doesn't wait for it. Returns its URL, or `null`
+   * if the console is off.
    */
   startConsole(): Promise<string | null>;
   stop(): Promise<void>;
@@ -60,8 +60,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const databases = openDatabases(options, known.shortage.onShortage);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
-  // Parts that query the database only from time to time may be waiting for an unreachable one, so they are stopped in parallel with the
-  // others.
+  // Parts that query the database only from time to time may be waiting for a database that doesn't respond, so they are stopped in
+  // parallel with the others.
   const beside: { stop(): Promise<unknown> }[] = [];
   let isStopped = false;
   const stop = async () => {
@@ -72,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
-    // Check the key first. With another ledger's master key, nothing may be written, and no row may be reported as changed.
+    // Check the key first. If the key belongs to another ledger, Quittance must not write anything or report any row as changed.
     await retryUntilReady(log, () => db.sealer(false));
     await prepareSchema(options, db);
     const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
@@ -88,7 +88,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (metricsServer !== null) started.push(metricsServer);
     const api = config.roles.includes('api') ? await (await import('./start-api.ts')).startApi(context) : null;
     if (api !== null) started.push(api);
-    // The pools are closed before the API is stopped. Otherwise its look-ups would wait for a hanging node.
+    // The pools are closed before the API is stopped. Otherwise the API's look-ups would wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
     if (config.roles.includes('watcher')) {
       const { startWatchers } = await import('./start-watchers.ts');

@@ -43,9 +43,12 @@ import { registerHealth } from './health.ts';
 import { listenOn } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 
-/** For up to this long, a new key may count as unknown. Unknown keys are refused if their network has used up its limit for wrong keys. */
+/**
+ * A new key may count as unknown for up to this long. Unknown keys are refused if the caller's network has used up its limit for wrong
+ * keys.
+ */
 const TOUCH_KEYS_MS = 30_000;
-/** Most database outages, during which no key can be created, are shorter than this. */
+/** Most database outages are shorter than this, and no key can be created during an outage. */
 const NEW_KEY_S = 600;
 
 /**

@@ -32,11 +32,14 @@ import type { Context, ServiceOptions } from './context.ts';
 import { listenOn } from './listen.ts';
 
 /**
- * The console has its own connections so that a report never slows down creating invoices. Four are enough for a few people who click now
- * and again.
+ * The console has its own connections so that a report never slows down creating invoices. Four connections are enough for a few people who
+ * use the console occasionally.
  */
 const POOL_SIZE = 4;
-/** A person is waiting. A node that limits our requests recovers within this time; otherwise the response says that it didn't respond. */
+/**
+ * A person is waiting. A node that limits our requests usually recovers within this time. If it doesn't, the response says that the node
+ * didn't respond.
+ */
 const PATIENCE_MS = 20_000;
 
 type Console = NonNullable<ServiceOptions['console']>;
@@ -150,7 +153,7 @@ type Options = {
   sandboxToken?: string;
 };
 
-/** Registers the operators' pages. They need the master key, because people's sign-in secrets are encrypted with it. */
+/** Registers the operators' pages. The pages need the master key, because people's sign-in secrets are encrypted with it. */
 function registerOperatorPages(
   app: FastifyInstance,
   { keyRing, publicUrl, certainNow, steadyNow }: Context,

@@ -41,7 +41,7 @@ type ReconcilerDeps = {
   log: Logger;
   loops?: LoopHealth;
   metrics: Metrics;
-  /** Whether this process follows the network, because only one process should do these checks. */
+  /** Returns whether this process follows the network. Only that process should do these checks. */
   isLeader(): boolean;
   /** The pause between two addresses. Default: 2,000 ms. Tests use a shorter one. */
   pauseMs?: number;
@@ -130,7 +130,10 @@ type StateDeps = {
   log?: Logger;
 };
 
-/** The watcher sees every change of the contract, so a check only finds a state from before the watcher's time. It costs three requests. */
+/**
+ * The watcher sees every change of the contract, so a check can only find a state that began before the watcher first ran. It costs three
+ * requests.
+ */
 const LOOK_MS = 3_600_000;
 const FIRST_RETRY_MS = 2000;
 
@@ -180,9 +183,9 @@ export type Reconciled =
 
 /** Each address is checked once a day, with an hour to spare. */
 const DUE_MS = 23 * 3_600_000;
-/** Makes the checks of addresses that were added together drift apart over time. */
+/** Addresses that were added at the same time would be checked at the same time. This random delay spreads their checks over time. */
 const JITTER_MS = 30 * 60_000;
-/** After a difference, or a match with an earlier height only, the address is checked again soon. */
+/** An address is checked again this soon if the amounts differ, or if they match only at an earlier height. */
 const DUE_SOON_MS = 10 * 60_000;
 const LEDGER_POLL_MS = 1000;
 
@@ -191,7 +194,7 @@ type Compared = { balanced: Balanced; books: Books; reading: Reading; firstBlock
 
 /**
  * Compares the ledger with the chain for one address, stores the outcome, and opens or closes its alarms. A difference counts only if a
- * second reading confirms it. The same goes for the opening balance at the first check. Throws `NODE_REFUSED`.
+ * second reading confirms it, and so does the opening balance at the first check. Throws `NODE_REFUSED`.
  */
 export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddress): Promise<Reconciled> {
   const first = await compare(deps, address, address.opening);
@@ -334,7 +337,8 @@ async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress
 }
 
 /**
- * Does the same for the pausing of all transfers. Returns `null`, without asking a node, if no block of the network has been examined yet.
+ * Like `compareFreeze`, but for the pause of all transfers. Returns `null`, without asking a node, if no block of the network has been
+ * examined yet.
  */
 async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
@@ -344,7 +348,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const shown = await readFlag(node, deps.usdt, { method: 'paused()' });
   const isPaused = shown.isSet;
   if (isPaused === null || known.pauseState === 'seen' || isPaused === (known.pauseState === 'paused')) return true;
-  // Until the ledger has all blocks up to that height, it may still learn the state from one of those blocks.
+  // Until the ledger has all blocks up to that height, one of those blocks may still show it the change.
   if (((await findCursor(deps.db, deps.network))?.solid.number ?? 0) < shown.high) return false;
   if (!(await isAgreed(deps, node, shown, { method: 'paused()' }, known.pauseBlock))) return false;
   await deps.db.transaction(async (tx) => {
@@ -355,7 +359,9 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
 
 type Asked = { method: string; account?: AccountHex };
 
-/** `changedAt` is the block of the last change that the ledger knows. An older answer says nothing about the current state. */
+/**
+ * `changedAt` is the block of the last change that the ledger knows. An answer from before that block says nothing about the current state.
+ */
 async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked, changedAt: number | null) {
   const { pool, usdt, agreement, log, network } = deps;
   if (changedAt !== null && changedAt > shown.low) return false;
@@ -404,7 +410,7 @@ async function readBalance(
 /** The value of a contract flag at some irreversible height between `low` and `high`; `null` if unknown. */
 type Flag = { low: number; high: number; isSet: boolean | null };
 
-/** Reads a flag of the contract. Costs three requests. Throws `NODE_REFUSED`. */
+/** Reads one of the contract's flags. Costs three requests. Throws `NODE_REFUSED`. */
 async function readFlag(node: Node, usdt: AccountHex, asked: Asked): Promise<Flag> {
   const { low, high, answer } = await readAtSolid(node, () => ask(node, usdt, asked));
   return { low, high, isSet: answer === null ? null : answer !== 0n };

@@ -19,13 +19,13 @@ export function addressNeed({ perDay, prices }: ExpectedOrders, rule: Rule): Add
   return { daysOfOne: ofOne / perDay, for90Days: forDays(90), for365Days: forDays(365) };
 }
 
-/** Any typical amount will do: a range has 9 words per 100 units of the tail, and the amount only affects its ends. */
+/** Any typical amount works here: a range has 9 code words per 100 units of the tail, and the amount affects only the ends of the range. */
 const USUAL_MICRO = microUsdt(25_000_000n);
 
 /**
- * How a policy affects the amounts in use. `perAddress`: invoices per address for the amount that allows the fewest. `addedMicro`: payers
- * pay less than this on top of the price. `decimals`: the decimals that payers must be able to send; `null` means the same as the price.
- * `for90Days`: addresses needed at the busiest amount's rate; `null` if no amount has been used.
+ * How a policy affects the amounts in use. `perAddress`: how many invoices fit on an address, counted at the amount that allows the fewest.
+ * `addedMicro`: payers pay less than this on top of the price. `decimals`: the decimals that payers must be able to send; `null` means the
+ * same as the price. `for90Days`: addresses needed at the busiest amount's rate; `null` if no amount has been used.
  */
 export type ComparedPolicy = {
   policy: Policy;

@@ -6,7 +6,7 @@ type AlarmRow = {
    * one, and there may be many such alarms. `installation`: only people who can see all projects.
    */
   scope: 'network' | 'project' | 'installation';
-  /** 1: the alarm is about something that stops payments or threatens money. 2: it's waiting for a person. */
+  /** Rank 1 means that payments are stopped or money is at risk. Rank 2 means that the alarm waits for a person. */
   rank: 1 | 2;
   /**
    * Whether the alarm is also sent in quiet hours, because every hour may cost money, or because someone is tampering with the database.
@@ -15,7 +15,7 @@ type AlarmRow = {
   /** Whether no blocks are recorded while the alarm is open. */
   holdsBlocks?: true;
   /**
-   * `cause`: the alarm closes when its cause is gone. `operator`: the alarm reports a single event, so it closes when an operator has read
+   * `cause`: the alarm closes when its cause is gone. `operator`: the alarm reports a single event, so an operator closes it after reading
    * it.
    */
   endsBy: 'cause' | 'operator';

@@ -20,13 +20,13 @@ export type Balanced =
   /** `expectedMicro` is the ledger's amount at `high`. */
   | { kind: 'differs'; expectedMicro: bigint };
 
-/** The back end that reads the balance may be this far behind the node's other back ends: one minute of blocks. */
+/** The back end that reads the balance may be this many blocks behind the node's other back ends, which is one minute. */
 export const BEHIND_BLOCKS = 20;
 
 /**
  * Compares the books with the chain. Opening balance plus incoming minus outgoing transfers must equal the node's balance at one of the
- * heights that the node may have meant. Before the ledger knew an address, the address can't have held less than 0. So if the ledger's sum
- * up to the opening block exceeds the opening balance, an outgoing transfer is missing. `reading.high` must not be below the opening block.
+ * heights that the node may have meant. An address can't have held less than 0 before the ledger knew it. So if the ledger's sum up to the
+ * opening block exceeds the opening balance, an outgoing transfer is missing. `reading.high` must not be below the opening block.
  */
 export function balanceBooks({ opening, beforeMicro, movements }: Books, reading: BalanceReading): Balanced {
   const { low, high, balanceMicro } = reading;

@@ -17,14 +17,14 @@ export type AmountUse = {
 export type Forecast = {
   total: bigint;
   free: bigint;
-  /** A share from 0 to 1; it's 0 if there are no amounts at all. */
+  /** The share of amounts that are free, from 0 to 1. It's 0 if there are no amounts at all. */
   freeShare: number;
   perDay7: number;
   perDay30: number;
   /** The whole days (rounded down) until no amounts are free, at each rate; `null` if no amount was used. */
   daysLeft7: number | null;
   daysLeft30: number | null;
-  /** The smaller of the two. */
+  /** The smaller value of `daysLeft7` and `daysLeft30`. */
   daysLeft: number | null;
   isLow: boolean;
 };
@@ -38,7 +38,7 @@ export const USES_OF_A_RATE = 5n;
 
 /**
  * Forecasts one requested amount with `total` payable amounts, `free` of which are still free. Rates are measured from the first use,
- * because a project that is two days old has been used for only two days. They are measured over at least a day, because the first hour
+ * because a project that is two days old has been used for only two days. The measured period is at least a day, because the first hour
  * says little about a whole day.
  */
 export function forecastCapacity(
@@ -66,7 +66,8 @@ export function forecastCapacity(
 }
 
 /**
- * Returns the period, within the last `days`, over which use is measured. For a new amount it's at least one day, unless less was counted.
+ * Returns the period, within the last `days`, over which use is measured. For a new amount, the period is at least one day, unless the
+ * counted period is shorter.
  */
 function windowMs(days: number, { firstUseAt, countedSince }: AmountUse, now: UnixMs): number {
   const since = Math.max(now - days * DAY_MS, countedSince);
@@ -79,7 +80,7 @@ function daysUntilGone(free: bigint, used: bigint, overMs: number): number | nul
   return used === 0n ? null : Number((free * BigInt(overMs)) / (used * BigInt(DAY_MS)));
 }
 
-/** Sorts the most urgent amount first: low amounts, then by days left, then by free share. */
+/** Sorts the most urgent amount first: low amounts come before others, then fewer days left, then a smaller free share. */
 export function byUrgency(a: Forecast, b: Forecast): number {
   if (a.isLow !== b.isLow) return a.isLow ? -1 : 1;
   const [daysA, daysB] = [a.daysLeft ?? Number.MAX_VALUE, b.daysLeft ?? Number.MAX_VALUE];

@@ -22,18 +22,19 @@ const DAY_MS = 24 * 3600 * 1000;
  * notices a restarted endpoint within a second, and a dead one costs only twelve attempts an hour.
  */
 export const PAUSE = { share: 20, leastMs: 750, mostMs: 300_000 };
-/** This exceeds a long weekend. */
+/** An endpoint is disabled only after this time, so that an outage over a long weekend doesn't disable it. */
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 /**
- * Longer than the longest time between two attempts for one event (30 h plus a fifth). If an endpoint's last failure was longer ago than
- * this, there have been no attempts since.
+ * This is longer than the longest time between two attempts for one event (30 h plus a fifth). If an endpoint's last failure was longer ago
+ * than this, there have been no attempts since.
  */
 const IDLE_AFTER_MS = 37 * 3600 * 1000;
 
 /**
  * Returns an endpoint's health after failed attempts, none of which was followed by a success. From the fifth consecutive failure on, the
- * circuit opens for a pause after each failed probe. Attempts other than probes had already started when the failures began, so they count
- * only up to the first five. Time without attempts doesn't count as failing: after an idle period, an endpoint starts again from zero.
+ * circuit opens for a pause after each failed probe. All other attempts had already started when the failures began, so they count only
+ * towards the first five failures. Time without attempts doesn't count as failing: after an idle period, an endpoint starts again from
+ * zero.
  */
 export function healthAfterFailures(
   health: EndpointHealth,

@@ -8,15 +8,15 @@ export type DeadlineClock = { now(): UnixMs; problem(): string | null };
 
 /**
  * The readings of all clocks at the same moment, in Unix milliseconds. `chain` is the time of the newest verified block, or `null` if no
- * real network is followed. With `isLive`, the chain keeps pace with real time, so its time is at most a few seconds old. Otherwise it's
- * only a lower bound, because every verified block was made in the past.
+ * real network is followed. With `isLive`, the chain keeps pace with real time, so its time is at most a few seconds old. Otherwise this
+ * time is only a lower bound, because every verified block was made in the past.
  */
 export type Readings = { process: number; database: number; chain: { time: number; isLive: boolean } | null };
 
 /**
- * `byMs` is how far the wrong clock is ahead, or behind if negative; for `both`, it's about the clock that is less wrong. `unclear` means
- * that this can't be decided. Then the values are how far both clocks are ahead of the chain, or the process is ahead of the database,
- * whose value is then 0.
+ * `byMs` is how far the wrong clock is ahead, or behind if negative. For `both`, it refers to the clock that is less wrong. `unclear` means
+ * that Quittance can't decide which clock is wrong. In that case, the values are how far each clock is ahead of the chain. Without a chain,
+ * `process` is how far the process is ahead of the database, and `database` is 0.
  */
 export type Verdict =
   | { kind: 'right' }
@@ -26,7 +26,7 @@ export type Verdict =
 /** Synchronised clocks differ by milliseconds, and a block is examined seconds after it was made. */
 export const MOST_MS = 30_000;
 
-/** Decides which clock is wrong: one that two others contradict, or one that is behind a block that already exists. */
+/** Decides which clock is wrong. A clock is wrong if the two others contradict it, or if it's behind a block that already exists. */
 export function judgeClocks({ process, database, chain }: Readings): Verdict {
   const apart = process - database;
   const areApart = Math.abs(apart) >= MOST_MS;

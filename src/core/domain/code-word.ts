@@ -1,10 +1,11 @@
 import type { MicroUsdt } from './money.ts';
 
 /**
- * Code words are amounts whose digits have the Damm check digit 0. The last decimal that a tail may use, called the unit, isn't 0, and all
- * decimals after it are. A wrong digit, or two swapped neighbouring digits, either break the checksum or leave a digit after the unit. A
- * word that is rounded or truncated to fewer decimals has 0 as its unit. So none of these mistakes turns one invoice's amount into
- * another's. Trailing zeros don't change Damm's check digit, so a word in a coarser unit is also a word in micro-USDT with trailing zeros.
+ * Code words are amounts whose digits have the Damm check digit 0. The last decimal that a tail may use is called the unit. The unit's
+ * digit isn't 0, and all decimals after it are 0. If a digit is wrong or two neighbouring digits are swapped, either the checksum no longer
+ * matches or there's a digit after the unit. If a word is rounded or truncated to fewer decimals, its unit becomes 0. So none of these
+ * mistakes turns one invoice's amount into another's. Trailing zeros don't change Damm's check digit, so a word in a coarser unit is also a
+ * word in micro-USDT with trailing zeros.
  */
 
 /** H. Michael Damm's totally anti-symmetric quasigroup of order 10 ("Total anti-symmetrische Quasigruppen", 2004). */
@@ -46,7 +47,7 @@ export function wordRange(requestedMicro: MicroUsdt, maxSurchargeMicro: bigint, 
   return { fromMicro: requestedMicro, belowMicro: requestedMicro + maxSurchargeMicro, unitMicro };
 }
 
-/** Returns the range that contains only one amount, which is the only possible one under the policy `exact`. */
+/** Returns the range that contains only one amount. Under the policy `exact`, no other amount is possible. */
 export function amountAlone(amountMicro: MicroUsdt): WordRange {
   return wordRange(amountMicro, 1n);
 }

@@ -7,8 +7,8 @@ export type ContractState = 'paused' | 'frozen';
 
 /**
  * Defines how Quittance handles each event of Tether's contract, like the table in docs/explained/chain-truth.md. `arguments` are 32-byte
- * words. `begins` and `ends` refer to a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event and is closed by an
- * operator. An event with none of these doesn't affect shops.
+ * words. `begins` and `ends` name the state that the event begins or ends; `STATE_EFFECTS` lists the effects of each state. `alarm` reports
+ * a single event and is closed by an operator. An event with none of these doesn't affect shops.
  */
 export const CONTRACT_EVENTS = {
   Pause: { arguments: [], begins: 'paused' },

@@ -1,9 +1,9 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * After a restore, it's unknown which indexes were used since the backup, or after earlier restores of that backup. Only time can tell: no
- * index is used before this clock reaches it, so an index that the clock hasn't reached can't have been used. The clock starts in 2026,
- * advances by two indexes per second, and reaches the last index (2³¹) in 2060.
+ * After a restore, it's unknown which indexes were used since the backup, or after earlier restores of that backup. Therefore a clock
+ * limits the indexes: no index is used before the clock reaches it, so an index that the clock hasn't reached can't have been used. The
+ * clock starts in 2026, advances by two indexes per second, and reaches the last index (2³¹) in 2060.
  */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 const INDEXES_A_SECOND = 2;

@@ -65,7 +65,7 @@ export class AppError extends Error {
   }
 }
 
-/** Whether the database doesn't respond or is short of a resource. Otherwise it works, and the error has another cause. */
+/** Whether the database doesn't respond or is short of a resource. Otherwise the database works, and the error has another cause. */
 export function isDatabaseUnavailable(error: unknown): error is AppError {
   return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
 }

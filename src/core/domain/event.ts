@@ -30,8 +30,8 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export const EVENT_TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length));
 
 /**
- * Whether an endpoint gets a missed event later: always; only if the event was planned for the endpoint, because others can't use it; or
- * only if the type is requested explicitly, because the content is out of date.
+ * Whether an endpoint later receives an event that it missed. `if planned`: only if the event was planned for this endpoint, because other
+ * endpoints can't use it. `if asked for`: only if the type is requested explicitly, because the event's content is out of date by then.
  */
 const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for'>> = {
   'invoice.pending': 'always',
@@ -202,7 +202,7 @@ export type EventDraft = {
 
 /**
  * Creates an event with its id and its stored body. The body is built only once, because every attempt must send the same bytes. `index` is
- * the event's position within a transaction, whose events have increasing ids in delivery order.
+ * the event's position within a database transaction. It makes the ids of a transaction's events increase in delivery order.
  */
 export function newEvent(
   { data, ...draft }: EventDraft,

@@ -2,8 +2,8 @@ import { differingOptions, isPriced } from './invoice-options.ts';
 import type { MicroUsdt } from './money.ts';
 
 /**
- * The contents of a request to create an invoice (for `options`, see `formatOptions`). Asset and network aren't part of it, because each
- * project has exactly one of each.
+ * The contents of a request to create an invoice (for `options`, see `formatOptions`). The asset and the network aren't part of the
+ * request, because each project has exactly one of each.
  */
 export type Asked = { requestedMicro: MicroUsdt; externalId: string; options: string | null };
 
@@ -33,7 +33,8 @@ export function judgeRepeat<Invoice extends Holder>(
 
 function differingFields(existing: Asked, asked: Asked): string[] {
   const fields: string[] = [];
-  // The rate may have changed since. The price itself is compared with the options.
+  // If both were created for a price, don't compare the amounts, because the rate may have changed since. The comparison of the options
+  // covers the price.
   const isByRate = isPriced(existing.options) && isPriced(asked.options);
   if (!isByRate && existing.requestedMicro !== asked.requestedMicro) fields.push('amount');
   if (existing.externalId !== asked.externalId) fields.push('externalId');

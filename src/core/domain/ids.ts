@@ -67,7 +67,7 @@ export function timeOfId(id: string): UnixMs {
   return unixMs(value);
 }
 
-/** The lowest UUID. No row has it, and it sorts before all others. */
+/** The lowest UUID. No row has this id, and it sorts before all others. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000';
 
 /** The maximum value of the 12-bit counter in a UUIDv7. */

@@ -2,7 +2,8 @@ import type { ConvertedPrice, Price } from './price.ts';
 
 /**
  * An invoice's optional fields. `returnUrl` is for example `https://shop.example/orders/{invoiceId}`; `description` is shown to the payer;
- * `metadata` holds the shop's private values; `price` was converted to the amount. A price that was only asked for has no rate.
+ * `metadata` holds the shop's private values; `price` was converted to the amount. A price has no rate in a request, because only the
+ * created invoice has one.
  */
 export type InvoiceOptions = {
   returnUrl?: string;

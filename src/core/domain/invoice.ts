@@ -37,21 +37,21 @@ export function transition(
 }
 
 /**
- * Block times increase strictly, so as soon as a block at or after `expiresAt` has been examined, all blocks before the deadline have been
+ * Block times increase strictly. So if a block at or after `expiresAt` has been examined, all blocks before the deadline have been examined
  * as well.
  */
 function hasExpired(expiresAt: UnixMs, clock: UnixMs): boolean {
   return clock >= expiresAt;
 }
 
-/** Whether a transfer arrived after the deadline; it still pays the invoice. A transfer exactly at `expiresAt` is in time. */
+/** Whether a transfer arrived after the deadline; it still pays the invoice. A transfer at exactly `expiresAt` isn't late. */
 export function isLate(blockTime: UnixMs, expiresAt: UnixMs): boolean {
   return blockTime > expiresAt;
 }
 
 /**
- * Whether an unpaid invoice once had a payment whose block was orphaned. `eventCount` is the number of its status changes so far. A
- * `PENDING` invoice has changes only if it returned from `CONFIRMING`, and expiry itself is one change.
+ * Whether an unpaid invoice once had a payment whose block was orphaned. `eventCount` is the number of its status changes so far. The
+ * status of a `PENDING` invoice has changed only if the invoice returned from `CONFIRMING`. Expiry itself counts as one change.
  */
 export function hadPayment(status: InvoiceStatus, eventCount: number): boolean {
   if (status === 'PENDING') return eventCount > 0;

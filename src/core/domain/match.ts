@@ -1,6 +1,6 @@
 import type { InvoiceStatus } from './invoice.ts';
 
-/** The invoice that reserves exactly this address and amount, if the database has one. */
+/** The invoice that reserves exactly this address and amount, or `null` if the database has no such invoice. */
 export type ReservedBy = { invoiceId: string; status: InvoiceStatus } | null;
 
 export type Match = { kind: 'matched' } | { kind: 'duplicate' } | { kind: 'unmatched' };

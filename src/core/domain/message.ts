@@ -9,8 +9,8 @@ export type Hint = {
 };
 
 /**
- * The parts that each interface words in its own way: an input field, a next step, or a note that a secret of some kind was given; `place`
- * says where.
+ * The parts that each interface words in its own way: an input field, a next step, or a note that a secret of some kind was entered at
+ * `place`.
  */
 type Named = { field: string } | { secret: string; place?: string } | Hint;
 

@@ -5,7 +5,7 @@ import type { MicroUsdt } from './money.ts';
 type CauseRow = {
   /** The title in the console. */
   title: string;
-  /** The kind of `LikelyMistake` that the payer's page describes it as. Without this kind, the page doesn't describe the cause. */
+  /** The kind of `LikelyMistake` that the payer's page describes it as. If it's missing, the payer's page doesn't describe the cause. */
   payer?: 'requested_amount' | 'swapped_digits' | 'fee' | 'truncated' | 'rounded' | 'one_digit';
   /** Whether the transfer can't be a payer's payment. */
   isNoPayment?: true;

@@ -62,8 +62,8 @@ export function formatAmount(amountMicro: MicroUsdt): string {
 }
 
 /**
- * Formats a sum for people: `1234567.500000` → `1,234,567.500000`. It keeps all six decimals, so that sums line up in columns. Never use it
- * for amounts to pay, because wallets refuse separators.
+ * Formats a sum for people: `1234567.500000` → `1,234,567.500000`. The text keeps all six decimals, so that sums line up in columns. Never
+ * show it as an amount to pay, because wallets refuse separators.
  */
 export function asSum(amount: string): string {
   return amount.replace(/\B(?=(?:\d{3})+(?!\d))(?<![.]\d*)/g, ',');

@@ -26,7 +26,7 @@ export type NodeSpec = NodeUrls & {
 /** The header that TronGrid expects. */
 export const API_KEY_HEADER = 'tron-pro-api-key';
 
-/** Returns a node without a key or limits, as in the sandbox. By default every such node counts as a separate operator. */
+/** Returns a node without a key or limits, as in the sandbox. By default, every such node counts as a different operator's. */
 export function unlimitedNode(url: string, operator: string = url, urls: Partial<NodeSpec> = {}): NodeSpec {
   return {
     url,

@@ -19,13 +19,13 @@ export const TAIL_DECIMALS: Readonly<Record<Policy, number | null>> = {
 
 const unitOf = (policy: Policy) => 10n ** BigInt(6 - (TAIL_DECIMALS[policy] ?? 6));
 
-/** The smallest allowed limit has 8 to 10 words. The database schema has the same limits. */
+/** With the smallest allowed limit, a range has 8 to 10 code words. The database schema has the same limits. */
 const LEAST_UNITS = 100n;
 const MOST_SURCHARGE_MICRO = microUsdt(1_000_000n);
 
 /**
- * Returns the allowed surcharge limits and the default. By default, six decimals have 900 words; the coarser tails have 90 and 9 words, and
- * payers pay less than 0.1 USDT on top. With `exact`, the limit has no effect until the policy changes to a tail.
+ * Returns the allowed surcharge limits and the default. By default, a range has 900 code words with six decimals, and 90 or 9 with the
+ * coarser tails, and payers pay less than 0.1 USDT on top. With `exact`, the limit has no effect until the policy changes to a tail.
  */
 export function surchargeOf(policy: Policy): { leastMicro: MicroUsdt; mostMicro: MicroUsdt; usualMicro: MicroUsdt } {
   const unitMicro = unitOf(policy);

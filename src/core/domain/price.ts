@@ -7,7 +7,7 @@ export type Price = { amount: string; currency: string };
 
 /**
  * A price with the rate that it was converted at: the price of one USDT. `rateAt` is the rate's time, and `rateSource` is the origin that
- * it was read from. They are `null` and `fixed` if the operator set the rate.
+ * the rate was read from. If the operator set the rate, `rateAt` is `null` and `rateSource` is `fixed`.
  */
 export type ConvertedPrice = Price & { rate: string; rateAt: string | null; rateSource: string };
 

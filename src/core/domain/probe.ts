@@ -2,7 +2,10 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 
-/** The doctor sends a request to this path of the public URL, and both sides prove that they work on the same ledger. */
+/**
+ * The doctor sends a request to this path of the public URL. The doctor and the service then prove to each other that they use the same
+ * ledger.
+ */
 export const PROBE_PATH = '/probe';
 /** The value is `NONCE.PROOF`, both in hex. */
 export const PROBE_HEADER = 'x-quittance-probe';
@@ -10,8 +13,8 @@ export const PROBE_HEADER = 'x-quittance-probe';
 export const PROBE_PAUSE_MS = 500;
 
 /**
- * The first event in the response. `proof` is the service's proof. `forwarded` is how the service received the doctor's made-up
- * X-Forwarded-For: not at all, unchanged, or changed. `isProxyTrusted` says whether the request's sender is a trusted proxy.
+ * The first event in the response. `proof` is the service's proof. `forwarded` says whether the doctor's made-up X-Forwarded-For header
+ * arrived at the service not at all, unchanged, or changed. `isProxyTrusted` says whether the request's sender is a trusted proxy.
  */
 export type ProbeAnswer = { proof: string; forwarded: 'none' | 'same' | 'other'; isProxyTrusted: boolean };
 

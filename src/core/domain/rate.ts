@@ -4,7 +4,7 @@ import { parseUrl } from './url.ts';
 
 /**
  * Where the price of one USDT comes from. `url` returns JSON that contains the number at `path` and its time at `timePath` (JSON pointers,
- * RFC 6901, such as `/tether/cny`). Without `timePath`, the request's time is used. `min` and `max` are decimals.
+ * RFC 6901, such as `/tether/cny`). Without `timePath`, Quittance uses the time of its request. `min` and `max` are decimal numbers.
  */
 export type RateSource = {
   url: string;
@@ -15,7 +15,7 @@ export type RateSource = {
   maxAgeMs: number;
 };
 
-/** `rateMicro` is in millionths, as everywhere in this file. */
+/** `rateMicro` is in millionths, like all rates in this file. */
 export type ReadRate = { kind: 'ok'; rateMicro: bigint; at: UnixMs } | { kind: 'refused'; reason: string };
 
 /** The bounds of a rate, in millionths. No order is priced at a rate outside them. */
@@ -34,8 +34,8 @@ export function isLargeChange(beforeMicro: bigint, afterMicro: bigint): boolean 
 }
 
 /**
- * Parses a stored source from JSON. If a value has the wrong type, someone wrote it directly to the database. That value becomes empty, so
- * no rate is recent enough.
+ * Parses a stored source from JSON. If a value has the wrong type, someone wrote it directly to the database. Such a value becomes empty,
+ * and then no rate counts as recent enough.
  */
 export function readRateSource(text: string): RateSource {
   const kept = JSON.parse(text) as Record<string, unknown>;
@@ -57,8 +57,8 @@ export function originOf({ url }: Pick<RateSource, 'url'>): string {
 const AHEAD_MS = 60_000;
 
 /**
- * Whether a rate with this time may be used. A rate from the future is as wrong as an old one, because after a clock was set back, it may
- * be much older than it seems.
+ * Whether a rate with this time may be used. A rate from the future is as wrong as an old one: if a clock was set back, the rate may be
+ * much older than it seems.
  */
 export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAgeMs'>, now: UnixMs): boolean {
   return now - at <= maxAgeMs && at - now <= AHEAD_MS;

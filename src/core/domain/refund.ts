@@ -3,8 +3,8 @@ import type { MicroUsdt } from './money.ts';
 export type Refundable = { from: string; amountMicro: MicroUsdt; blockNumber: number };
 
 /**
- * A transfer from an address in the same project. `refundOf` is the transfer that it already refunds; `stands` means that the chain doesn't
- * contradict it.
+ * A transfer from an address in the same project. `refundOf` is the transfer that this one already refunds; `stands` means that the chain
+ * doesn't contradict it.
  */
 export type SentBack = {
   to: string;
@@ -24,8 +24,8 @@ export type NoRefund<Sent extends SentBack = SentBack> =
   | { kind: 'taken'; refundOf: string };
 
 /**
- * Finds the refund among one transaction's outgoing transfers. It must go to the sender, have exactly the same amount, be in a later block,
- * and not yet be another transfer's refund. Returns the first one if there are several.
+ * Finds the refund among one transaction's outgoing transfers. The refund must go to the original sender, have exactly the same amount, be
+ * in a later block, and not already be another transfer's refund. Returns the first one if there are several.
  */
 export function findRefund<Sent extends SentBack>(
   came: Refundable,

@@ -3,7 +3,7 @@ export const RESOLUTIONS = ['refunded', 'fulfilled-manually', 'own-deposit', 'ke
 
 export type ResolutionKind = (typeof RESOLUTIONS)[number];
 
-/** Former names of resolutions. They are still accepted as input, and occur in older rows and events. */
+/** Former names of resolutions. Quittance still accepts them as input, and they occur in older rows and events. */
 export const FORMER_RESOLUTIONS: Readonly<Record<string, ResolutionKind>> = {
   'credited-outside': 'fulfilled-manually',
   ignored: 'kept',

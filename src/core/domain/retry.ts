@@ -8,8 +8,8 @@ const DELAYS_SECONDS = [0, 5, 30, 120, 600, 1800, 3600, 7200, 21_600, 43_200, 86
 export const MAX_ATTEMPTS = DELAYS_SECONDS.length;
 
 /**
- * Returns an attempt's position in the schedule, starting at 1. A replay raises `maxAttempts`, which restarts the schedule. A delivery with
- * a `maxAttempts` of 1 is at the end of its schedule from the start.
+ * Returns an attempt's position in the schedule, starting at 1. A replay raises `maxAttempts`, which restarts the schedule. If
+ * `maxAttempts` is 1, the first attempt is already the last one in the schedule.
  */
 export function schedulePosition(attempt: number, maxAttempts: number): number {
   return Math.max(1, MAX_ATTEMPTS - (maxAttempts - attempt));
@@ -19,8 +19,8 @@ export function schedulePosition(attempt: number, maxAttempts: number): number {
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * This text is appended to the error of an attempt whose response had a Retry-After, because this request isn't stored anywhere else. Such
- * a delivery is never expedited.
+ * If a response had a Retry-After header, this text is appended to the attempt's error, because the receiver's wish isn't stored anywhere
+ * else. Quittance never expedites such a delivery.
  */
 export const PAUSE_ASKED = '; it requested a pause';
 
@@ -38,7 +38,8 @@ export function askedPauseMs(retryAfterMs: number | null): number {
 
 /**
  * Returns how many milliseconds to wait after the attempt at position `attempts` of the schedule (starting at 1) failed, or `null` if it
- * was the last one. `random`, from 0 to 1, adds up to 20 % of jitter. The result is never shorter than the schedule or than `retryAfterMs`.
+ * was the last one. `random`, from 0 to 1, adds up to 20 % of jitter. The result is never shorter than the scheduled delay or than
+ * `retryAfterMs`.
  */
 export function retryDelayMs(attempts: number, random: number, retryAfterMs: number | null): number | null {
   const seconds = DELAYS_SECONDS[attempts];

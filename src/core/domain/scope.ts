@@ -6,8 +6,8 @@ export const SCOPES = ['create', 'read', 'events', 'webhooks'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * The scopes of a key that was created without any: everything that all keys could do before scopes existed. Managing webhooks must be
- * requested explicitly.
+ * A key that was created without scopes has these ones. They cover everything that all keys could do before scopes existed. Managing
+ * webhooks must be requested explicitly.
  */
 const DEFAULT_SCOPES: readonly Scope[] = ['create', 'read', 'events'];
 

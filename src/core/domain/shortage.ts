@@ -9,7 +9,7 @@ const SHORTAGES = {
   '53400': 'the database has reached a configured limit',
 } as const;
 
-/** Returns the shortage that a SQLSTATE means, as text that anyone may see, or `null` if it's another failure. */
+/** Returns the shortage that a SQLSTATE means, as text that anyone may see, or `null` if the SQLSTATE means something else. */
 export function shortageOf(sqlState: unknown): string | null {
   if (typeof sqlState !== 'string' || !sqlState.startsWith('53')) return null;
   return Object.hasOwn(SHORTAGES, sqlState) ? SHORTAGES[sqlState as keyof typeof SHORTAGES] : SHORTAGES['53000'];

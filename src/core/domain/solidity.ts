@@ -1,6 +1,6 @@
 import type { AccountHex } from '@quittance/tron/address';
 
-/** The share of active producers that don't need to have built on an irreversible block (java-tron `SOLIDIFIED_THRESHOLD`, 70 %). */
+/** A block can be irreversible without this percentage of the active producers (java-tron `SOLIDIFIED_THRESHOLD`, 70 %). */
 const SPARED_PERCENT = 30;
 
 /**

@@ -3,22 +3,25 @@
  * up an amount. Unpaid means neither PAID nor CONFIRMING. `null` means no limit.
  */
 export type UnpaidLimits = {
-  /** Limits the invoices from the last 30 minutes. With the default lifetime, these are all the invoices that are waiting for payment. */
+  /**
+   * Limits the invoices from the last 30 minutes. With the default lifetime, these are all of the invoices that are still waiting for
+   * payment.
+   */
   maxUnpaid: number | null;
   maxUnpaidPerMinute: number | null;
 };
 
 /**
- * In the long run, this allows 20 invoices a minute. An amount has 900 words per address, so in the 30 minutes after the alarm not even one
- * address is used up, and three addresses last 2 h. A shop where every second customer pays within 5 minutes reaches the limit at 2,000
- * orders an hour.
+ * In the long run, these limits allow 20 invoices a minute. An amount has 900 code words per address, so an attack can't use up even one
+ * address in the 30 minutes after the alarm, and three addresses last 2 h. A shop where every second customer pays within 5 minutes reaches
+ * the limit at 2,000 orders an hour.
  */
 export const DEFAULT_UNPAID_LIMITS = { maxUnpaid: 600, maxUnpaidPerMinute: 120 } as const satisfies UnpaidLimits;
 
 export const MINUTE_MS = 60_000;
 /**
- * This is the same for all projects, regardless of their invoice lifetime. If only waiting invoices were counted, the limit would have no
- * effect with a short lifetime, and would stop honest shops with a long one.
+ * This period is the same for all projects, whatever their invoice lifetime. If the limit counted only waiting invoices, it would have no
+ * effect on projects with a short lifetime, and would stop honest shops with a long one.
  */
 export const UNPAID_MS = 30 * MINUTE_MS;
 

@@ -4,8 +4,8 @@ export type Clock = { now(): number };
 export const systemClock: Clock = { now: () => Date.now() };
 
 /**
- * If the clock was set forward, the new time is accepted after this long. By then either an operator has seen the alarm `clock-wrong`, or
- * the clock was right.
+ * If the clock was set forward, the new time is accepted after this long. By then, an operator has seen the alarm `clock-wrong`, unless the
+ * new time is right.
  */
 const DOUBT_MS = 60 * 60_000;
 /** Gradual clock adjustments (slewing) between two reads are smaller than this. */

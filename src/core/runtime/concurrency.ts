@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Asks one question. Questions that arrive while others are in progress may be answered together. */
+/** Asks one question. Questions that arrive while others are in progress may be batched. */
 export type Ask<Question, Answer> = (question: Question) => Promise<Answer>;
 
 type CoalesceOptions<Question, Answer> = {
   /** Answers one or more questions in the given order. If it rejects, every caller gets the rejection. */
   answer(questions: Question[]): Promise<Answer[]>;
-  /** Maximum number of concurrent calls to `answer`. Below it, a question never waits for another one. */
+  /** Maximum number of concurrent calls to `answer`. As long as fewer calls are in progress, a question never waits for another one. */
   maxUnderWay: number;
-  /** Maximum number of questions per call. The others wait for the next call. */
+  /** Maximum number of questions per call. All further questions wait for the next call. */
   maxTogether: number;
 };
 
@@ -105,7 +105,7 @@ export function inSlices<Item>(sliceMs: number, work: (item: Item) => void): Sli
 /** If the event loop is busy, background work gets 1/96 of it. */
 const SHARE = 96;
 const MAX_REST_MS = 2000;
-/** With a shorter interval, an event loop could seem idle between two of a thousand requests. */
+/** If a rest were shorter, the event loop could seem idle between two requests, even if there are a thousand of them. */
 const LEAST_REST_MS = 10;
 /**
  * Below this utilisation, the event loop counts as idle. If the database is the bottleneck, the event loop is mostly waiting, so it isn't

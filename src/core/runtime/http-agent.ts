@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import type undici from 'undici';
 
 /**
- * Loads only the parts of undici that a service uses. The whole package also loads its fetch, caches and mocks. They need 3 MB more live
- * memory, and the garbage collector lets the heap grow to four times that.
+ * Loads only the parts of undici that a service uses. The whole package would also load its fetch, caches and mocks. They would keep 3 MB
+ * more in memory, and the garbage collector would let the heap grow by four times as much.
  */
 const part = createRequire(import.meta.url);
 

@@ -99,7 +99,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
   }
 }
 
-/** Suggests a command only if it affects nothing but the data directory itself. */
+/** Explains how to get write access. It suggests a command only if this command affects nothing but the data directory itself. */
 function explainAccess(dir: string, uid: number | string): string {
   if (existsSync(dir)) return `As root, run "chown -R ${uid} '${dir.replaceAll("'", "'\\''")}'"`;
   let parent = dirname(resolve(dir));
@@ -108,8 +108,8 @@ function explainAccess(dir: string, uid: number | string): string {
 }
 
 /**
- * If root creates the directories, others may traverse but not list them, because postgres runs as another user. Otherwise the directories
- * are private. The mode of an existing directory doesn't change.
+ * If root creates the directories, other users may traverse but not list them, because PostgreSQL runs as another user. Otherwise the
+ * directories are private. The mode of an existing directory doesn't change.
  */
 async function ensureDataDir(dir: string): Promise<void> {
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
@@ -146,8 +146,7 @@ async function makeMissing(dir: string, mode: number): Promise<string[]> {
 type Holder = { pid: number; startedAt: string | null; id: string };
 
 /**
- * The ids of the locks that this process holds or waits for. The id distinguishes a process's own lock from an earlier process's lock with
- * the same process id.
+ * The ids of the locks that this process holds or waits for. The id is needed because an earlier process may have had the same process id.
  */
 const heldHere = new Set<string>();
 

@@ -29,14 +29,14 @@ export function createLogThrottle(now: () => number): LogThrottle {
 /** Limits messages that contain a count. */
 export type Tally = {
   /**
-   * Counts one occurrence. If a message is due (immediately, and then once a minute), returns the count since the last message, otherwise
-   * `null`.
+   * Counts one occurrence. If a message is due, returns the count since the last message, otherwise `null`. The first message is due
+   * immediately, and further ones once a minute.
    */
   note(subject: string): number | null;
 };
 
 /**
- * `now` returns milliseconds. Occurrences after a message are included in the next message, which is sent only when there's another
+ * `now` returns milliseconds. The next message includes all occurrences since the last one, but it's sent only when there's another
  * occurrence.
  */
 export function createTally(now: () => number): Tally {

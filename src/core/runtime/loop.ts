@@ -83,12 +83,13 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
   };
 }
 
-/** Tracks which of a process's loops keep failing, regardless of their work and of which process holds a lease. */
+/** Tracks which of a process's loops keep failing, whatever their work is, and even if another process holds their lease. */
 export type LoopHealth = {
   /** Records whether a loop's round failed or finished. */
   note(name: string, hasFailed: boolean): void;
   /**
-   * Checks all loops. Returns the loops that have failed, and haven't finished a round, during the last `looks` checks, including this one.
+   * Checks all loops. Returns the loops that have failed and haven't finished a round since, during the last `looks` checks, including this
+   * one.
    */
   look(looks: number): string[];
 };
@@ -112,6 +113,6 @@ export type Backoff = { firstMs: number; longestMs: number };
 
 /** Returns the pause after `failures` failures in a row, counted from 1. It starts at `firstMs` and doubles up to `longestMs`. */
 export function backoffMs(failures: number, { firstMs, longestMs }: Backoff): number {
-  // The bounded exponent keeps the product a safe number. No configuration needs a larger factor.
+  // The exponent is bounded, so that the product stays a safe number. No configuration needs a larger factor.
   return Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
 }

@@ -6,7 +6,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // These gauges are sums of others, and their suffix is reserved for counters.
+  // Remove these gauges, because they only repeat the sums of other gauges, and their suffix is reserved for counters.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   const labelled = labellersFor(registry);
   return {

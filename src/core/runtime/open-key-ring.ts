@@ -58,8 +58,8 @@ export async function requireKeyRing(
 }
 
 /**
- * If `reload` no longer finds a key, the key can still decrypt until the process ends, because a secret that was read before a rotation may
- * be encrypted with it.
+ * If `reload` no longer finds a key, the process can still decrypt with this key until it ends, because a secret that was read before a
+ * rotation may be encrypted with it.
  */
 function ringOfFile(path: string, found: readonly MasterKey[]): KeyRing {
   const known = new Map(found.map((key) => [key.id, key]));
@@ -107,7 +107,7 @@ async function readKeyFile(path: string, warn: (message: string) => void): Promi
 /** This leaves room for dozens of keys. A rotation needs two. */
 const MAX_BYTES = 4096;
 
-/** Doesn't follow a symbolic link or wait for a pipe, because Quittance never creates either at this path. */
+/** Opens the file, but refuses a symbolic link and doesn't wait for a pipe. Quittance never creates either of them at this path. */
 async function openToRead(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

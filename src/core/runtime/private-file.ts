@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 
 /**
  * Writes a small file atomically, with mode 0600. The file gets its directory's owner, even if root writes it. When this returns, the file
- * is on the disk. The caller must hold a lock, so any existing draft was left behind by a killed process.
+ * is on the disk. The caller must hold a lock. Any existing draft was therefore left behind by a killed process.
  */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const draft = `${path}.draft`;
@@ -13,7 +13,7 @@ export async function writePrivateFile(path: string, content: string): Promise<v
     await handle.writeFile(content);
     if (process.getuid?.() === 0) {
       const { uid, gid } = await stat(dirname(path));
-      // Uses the handle, because the directory's owner could replace the path with a link to any other file.
+      // Change the owner through the handle, because the directory's owner could replace the path with a link to any other file.
       await handle.chown(uid, gid);
     }
     await handle.sync();

@@ -6,7 +6,7 @@ const LOOK_MS = process.platform === 'linux' ? 500 : 2000;
 
 /**
  * Calls `onDeath` when the npm that started this process is gone. Otherwise this process would keep running unnoticed after `kill -9` of
- * `npm start`. If it was started in any other way, for example with `nohup`, it may outlive its parent.
+ * `npm start`. A process that was started in any other way, for example with `nohup`, may outlive its parent.
  */
 export function whenParentDies(onDeath: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
@@ -31,7 +31,10 @@ function describeProcess(pid: number): Described | undefined {
   return process.platform === 'linux' ? readProc(pid) : askPs(pid);
 }
 
-/** `/proc/<pid>/stat` looks like `42 (sh) S 17 …`. The parent is the second field after the name, which may contain anything (proc(5)). */
+/**
+ * `/proc/<pid>/stat` looks like `42 (sh) S 17 …`. The parent's id is the second field after the name, and the name may contain any
+ * characters (proc(5)).
+ */
 function readProc(pid: number): Described | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

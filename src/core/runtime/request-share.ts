@@ -1,18 +1,18 @@
 /**
- * Determines how much of the process requests may use, because the watcher and webhooks may run in the same process. The share is 1 while
- * their work is on time or they have none, and 0 while it's late.
+ * Determines what share of the process's time requests may use, because the watcher and webhooks may run in the same process. The share is
+ * 1 as long as the watcher and webhooks are on time or have nothing to do, and 0 while they are late.
  */
 export type RequestShare = {
-  /** Records how long a piece of other work took. It was late if it took longer than `inTimeMs`. */
+  /** Records how long a piece of the watcher's or the webhooks' work took. The piece was late if it took longer than `inTimeMs`. */
   onWork(tookMs: number, inTimeMs: number): void;
-  /** Records that other work is lagging behind. */
+  /** Records that the watcher or the webhooks are behind with their work. */
   onBehind(): void;
   /** Returns a share from 0 to 1. */
   current(): number;
 };
 
 /**
- * If this many of the last pieces were late, work is lagging. A single late piece may be due to a pause in the disk or the garbage
+ * Work counts as late if at least `LATE` of the last `LAST` pieces were late. A single late piece may be due to the disk or the garbage
  * collector.
  */
 const [LATE, LAST] = [2, 3];

@@ -5,10 +5,10 @@ export type { Static, TSchema } from 'typebox';
 type Schema = Record<string, unknown>;
 type Options = Readonly<Schema>;
 
-/** The marker isn't enumerable, so it doesn't appear in documents. */
+/** This marker isn't enumerable, so it doesn't appear in the JSON schema. */
 const OPTIONAL = '~optional';
 
-/** Creates a factory for schemas that have the first argument under `keyword`, such as the members of a union. */
+/** Creates a factory for schemas whose first argument becomes the value of `keyword`, such as the members of a union. */
 const holding = (keyword: string) => (value: unknown, options?: Options) => ({ [keyword]: value, ...options });
 const simple = (type: string) => (options?: Options) => ({ type, ...options });
 
@@ -45,7 +45,7 @@ const makers = {
 };
 
 /**
- * Makes JSON schemas with TypeBox's types. Loading the package itself would load 373 modules, which is a quarter of the start-up time. Both
- * produce the same text. A record's keys can be any strings.
+ * Makes JSON schemas with TypeBox's types. Loading the package itself would load 373 modules and use a quarter of the start-up time. This
+ * module's schemas have the same JSON text as TypeBox's. A record's keys can be any strings.
  */
 export const Type = makers as unknown as Pick<typeof TypeBox, keyof typeof makers>;

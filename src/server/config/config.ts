@@ -26,12 +26,12 @@ export type NetworkConfig = Readonly<{
 
 /** One process's configuration. It is deeply frozen. */
 export type Config = Readonly<{
-  /** Set if no network is configured. Then everything runs in this one process, including a local network. */
+  /** This is true if no network is configured. Everything then runs in this one process, including a local network. */
   sandbox: boolean;
   host: string;
   /** 0 selects any free port. */
   port: number;
-  /** An origin without a trailing slash. If it's `null`, links contain the address that the server listens on. */
+  /** An origin without a trailing slash. If this is `null`, links contain the address that the server listens on. */
   publicUrl: string | null;
   /** The console's origin, in the same form. */
   consoleUrl: string | null;
@@ -419,7 +419,7 @@ function transportProblems(read: NodeSettings): { variable: Variable; message: s
   return [...databases, ...real.flatMap(({ variable, nodes }) => nodeTransportProblems(variable, nodes, allowed))];
 }
 
-/** Finds settings that have no effect, and missing ones that should probably be set. */
+/** Finds settings that have no effect, and settings that are missing but should probably be set. */
 function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   const warnings = idleBackups({ settings, present });
   const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });

@@ -130,7 +130,7 @@ type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'header' | 'solidity' |
 
 /** The value for the option `jsonrpc` that turns JSON-RPC off. */
 const OFF = 'off';
-/** If a key were sent in one of these headers, it would change the request, or wouldn't arrive. */
+/** A key can't be sent in one of these headers, because it would change the request, or wouldn't arrive. */
 const RESERVED_HEADERS =
   /^(?:connection|content-.*|expect|grpc-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 
@@ -199,8 +199,8 @@ function decode(text: string): string | null {
 }
 
 /**
- * Returns the registered name of a host: its last two labels. Two names under `co.uk` count as one operator, which is on the safe side,
- * because one more operator is asked. For IP addresses and localhost, returns host and port.
+ * Returns the registered name of a host: its last two labels. Two names under `co.uk` count as one operator. This errs on the safe side,
+ * because Quittance then asks one more operator. For IP addresses and localhost, returns host and port.
  */
 function operatorOf({ hostname, host }: NodeUrl): string {
   const name = hostname.replace(/\.$/, '').toLowerCase();

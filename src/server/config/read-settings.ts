@@ -68,7 +68,7 @@ const INTEGRATOR_VARIABLES = [
 
 const KNOWN: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys()];
 
-/** Finds variables that Quittance doesn't know but that look like its own. Their values are never shown. */
+/** Finds variables that Quittance doesn't know, but whose names look like its own. Their values are never shown. */
 function readStrangers(env: NodeJS.ProcessEnv) {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
@@ -166,7 +166,7 @@ function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
 /** `isOpen` means that every user of this machine can read the file. A reason completes "… names a file that …". */
 type SecretFile = { kind: 'ok'; text: string; isOpen: boolean } | { kind: 'invalid'; reason: string };
 
-/** This is far longer than four keys or any URL. */
+/** Four keys, or any URL, are far shorter than this. */
 const MAX_BYTES = 16_384;
 const READABLE_BY_ALL = 0o004;
 

@@ -13,7 +13,7 @@ import {
   showValue,
 } from './url-problems.ts';
 
-/** An error in a variable's value, as "… must be …", or in one entry of a list. */
+/** An error in a variable's value, worded as "… must be …", or an error in one entry of a list. */
 export type SettingProblem = { text: string; isAboutEntry: boolean };
 
 /** How a variable is read, and its default value. */
@@ -205,7 +205,7 @@ function roleProblem(entry: string): string | null {
   return ROLES.some((role) => role === entry) ? null : `${showValue(entry)} must be one of ${ROLES.join(', ')}`;
 }
 
-/** More than a handful of nodes add load, but no safety. The limit of 20 bounds the work for each poll. */
+/** More than a handful of nodes add load, but no safety. With at most 20 nodes, the work for each poll is bounded. */
 function nodeList(): Setting<string[] | undefined> {
   return list(undefined, nodeProblem, { is: 'a comma-separated list of 1 to 20 different URLs', max: 20 });
 }
@@ -225,7 +225,7 @@ function masterKeyProblem(text: string): string | null {
   return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; create one with: openssl rand -base64 32`;
 }
 
-/** `age1…`. Only when a backup is made does it become clear whether the key is valid. Post-quantum keys have 1,959 characters. */
+/** `age1…`. Whether the key is valid becomes clear only when a backup is made. Post-quantum keys have 1,959 characters. */
 function recipientProblem(text: string): string | null {
   if (text.startsWith('AGE-SECRET-KEY-')) {
     return 'is a secret key, which must not be on this machine: use the public key, which begins with age1';

@@ -22,10 +22,10 @@ import type { ChainWindow, WindowBlock } from './window.ts';
 /** Reads the irreversible blocks that the ledger lacks, in ranges, from several nodes concurrently. */
 export type CatchUp = {
   /**
-   * Replays the irreversible blocks after the newest verified one up to `last`, in order and without gaps, and reads ranges ahead. Ranges
-   * that have arrived are recorded together, because a transaction takes no longer for several ranges than for one. Returns at `last`, when
-   * the window is full, or when `isStopping` returns true. Throws if a block can't be read or verified. The next call resumes at the same
-   * place.
+   * Replays the irreversible blocks after the newest verified one, up to `last`, in order and without gaps, and requests further ranges in
+   * advance. Quittance records all ranges that have arrived in one transaction, because several ranges take no longer than one. Returns at
+   * `last`, when the window is full, or when `isStopping` returns true. Throws if a block can't be read or verified. The next call resumes
+   * from there.
    */
   run(options: CatchUpOptions): Promise<void>;
   /** Call this while following the head, so that every node may provide ranges again. */
@@ -33,7 +33,7 @@ export type CatchUp = {
 };
 
 type CatchUpOptions = {
-  /** The preferred node, the first of `nodes`. */
+  /** The preferred node, which is the first one in `nodes`. */
   node: Node;
   nodes: readonly Node[];
   last: number;
@@ -42,7 +42,7 @@ type CatchUpOptions = {
   /** Reads single blocks from the preferred node, back to the common ancestor if the verified blocks are on an orphaned branch. */
   walkBack(): Promise<unknown>;
   isStopping(): boolean;
-  /** Is called after each transaction. */
+  /** The catch-up calls this after each transaction. */
   onProgress(): Promise<void>;
 };
 
@@ -72,8 +72,8 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
       window.tip(),
       blocks.map(({ read }) => read),
     );
-    // Sequential on purpose: the first block by an unknown producer makes Quittance ask the nodes, and the following blocks reuse the
-    // answer.
+    // These calls are sequential on purpose: the first block by an unknown producer makes Quittance ask the nodes, and the following blocks
+    // reuse the answer.
     for (const { read, block } of blocks) block.signer = await signers.identify(read, nodes);
     for (const { block } of blocks) {
       if (window.append(block)) continue;
@@ -146,14 +146,14 @@ type ReadAhead = {
   stop(): void;
 };
 
-/** Maximum number of blocks that are requested or waiting for earlier blocks, across all nodes. The last range may exceed it. */
+/** Maximum number of blocks that are requested or waiting for earlier blocks, across all nodes. The last range may exceed this number. */
 const MAX_AHEAD = 64;
 /** After this many consecutive failed ranges, Quittance asks the node for single blocks. */
 const MAX_RANGE_FAILURES = 3;
 const PARALLEL_BLOCKS = 4;
 /**
- * Another node may take this many times as long as the preferred node, and at least `MIN_LATE_MS`. After this time, the range is requested
- * from the preferred node.
+ * Another node may take this many times as long as the preferred node, and at least `MIN_LATE_MS`. After this time, Quittance requests the
+ * range from the preferred node instead.
  */
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
@@ -208,7 +208,7 @@ function createReadAhead(
       asked.onAnswer();
     };
     const onFailure = () => {
-      // The caller gets this error when it reaches the range, and resumes from there. No later range is requested.
+      // The caller gets this error when it reaches the range, and resumes from there. Until then, Quittance requests no later range.
       if (source === node) hasFailed = true;
       else countFailure(source);
     };
@@ -324,8 +324,8 @@ async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Re
 }
 
 /**
- * Blocks per range, and the bounds of concurrent ranges per node. A node with 300 ms latency needs sixty main-network blocks in flight.
- * With logs instead of infos, a range takes two requests, so fewer and longer ranges stay within a provider's limit of fifteen requests per
+ * Blocks per range, and the bounds of concurrent ranges per node. A node with 300 ms latency needs sixty main-network blocks in flight. If
+ * logs replace infos, a range takes two requests. Fewer and longer ranges then stay within a provider's limit of fifteen requests per
  * second.
  */
 const SHORT = { blocks: RANGE_BLOCKS, bounds: { most: 12, wait: [2, 4] } } as const;
@@ -335,8 +335,8 @@ type Pace = { blocks: number; flight: InFlight };
 type Source = { source: Node; short: Pace; long: Pace };
 
 /**
- * Chooses the nodes that provide ranges, and the range length for each. The preferred node comes first. Another node is used only as long
- * as none of its ranges fail.
+ * Chooses the nodes that provide ranges, and the range length for each. The preferred node comes first. Each other node is used only until
+ * one of its ranges fails.
  */
 function createRangeSources(
   deps: FollowDeps,
@@ -405,8 +405,8 @@ type InFlight = {
 const FIRST = 2;
 /**
  * `most`: the maximum number of concurrent ranges per node. `wait`: how many ranges should be queued (at the node, in its budget, on the
- * connection or in this process). With fewer than the first number, the connection is sometimes idle. With more than the second, the queued
- * ranges only use memory.
+ * connection or in this process). If fewer ranges than the first number are queued, the connection is sometimes idle. If there are more
+ * than the second number, they only use memory.
  */
 type InFlightBounds = { most: number; wait: readonly [number, number] };
 /**
@@ -427,7 +427,7 @@ export function createInFlight(
   let underWay = 0;
   let leastMs = Number.POSITIVE_INFINITY;
   let untilProbe = 0;
-  /** During a probe the limit stays low, until a range returns that wasn't queued. */
+  /** During a probe, the limit stays low until the node answers a range that wasn't queued. */
   const limit = () => (untilProbe === 0 ? FIRST : size);
   const learn = (tookMs: number, wasFull: boolean) => {
     untilProbe = Math.max(0, untilProbe - 1);

@@ -13,14 +13,20 @@ import type { Pace } from './pace.ts';
 import type { Signers } from './signers.ts';
 import { type ChainWindow, toChainBlock, type WindowBlock } from './window.ts';
 
-/** If a node's claim or the window isn't confirmed within this many blocks, it's stuck. 19 different producers need only one minute. */
+/**
+ * A node's claim or the window is stuck if it isn't confirmed within this many blocks. Normally 19 different producers confirm it within a
+ * minute.
+ */
 const STUCK_BLOCKS = 200;
 /** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
-/** Knows the height up to which the chain is irreversible, according to our own count of producers and according to the nodes. */
+/** Knows up to which height the chain is irreversible, both by our own count of producers and according to the nodes. */
 export type Solid = {
-  /** Returns the height up to which our own verified headers prove it. It's never below the newest recorded block. */
+  /**
+   * Returns the height up to which our own verified headers prove that the chain is irreversible. It's never below the newest recorded
+   * block.
+   */
   own(): number;
   /** Returns the height that nodes have reported. */
   reported(): number;
@@ -29,13 +35,14 @@ export type Solid = {
   /** Like `ask`, but forgets what other nodes have reported, because this node may lack those blocks. A failed request changes nothing. */
   askOnly(node: Node): Promise<void>;
   /**
-   * Asks as soon as our headers prove a block that a payer is waiting for, or as soon as nodes show blocks again after an outage. Otherwise
-   * it asks rarely. `hasGrown` means that a new block was read.
+   * Asks as soon as our headers prove that a block with a payer's payment is irreversible, or as soon as nodes show blocks again after an
+   * outage. Otherwise it asks rarely. `hasGrown` means that a new block was read.
    */
   askInTime(nodes: readonly Node[], hasGrown: boolean): Promise<void>;
   /**
-   * Drops a window that can't become irreversible: no known key signed its blocks, or too few known producers have built on it, although a
-   * node calls it irreversible. Either it belongs to another chain, or the producers have changed. The next attempt asks another node.
+   * Drops a window that a node calls irreversible although our own count can't confirm it: no known key signed its blocks, or too few known
+   * producers have built on it. Either the window belongs to another chain, or the producers have changed. The next attempt asks another
+   * node.
    */
   dropStuckWindow(node: Node): Promise<void>;
 };
@@ -47,7 +54,7 @@ export function createSolid(
   let reported = window.base().number;
   /** The lowest height that a node has called irreversible but our own count hasn't confirmed yet, or `null` if there's none. */
   let claim: number | null = null;
-  /** Incremented when the asked node is behind, so that the next request goes to another node. */
+  /** This number increases when the asked node is behind, so that the next request goes to another node. */
   let asker = 0;
   /** Earliest time at which a node that shows blocks again after an outage may be asked (monotonic). */
   let backNextMs = 0;
@@ -71,7 +78,8 @@ export function createSolid(
     deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
     const ours = window.blocks.find(({ number }) => number === solid.number);
     if (ours !== undefined && ours.id !== solid.id) {
-      // Either our window is an orphaned branch, or the node is wrong. We read our blocks again, and the next blocks decide.
+      // Either our window is an orphaned branch, or the node is wrong. Quittance reads the window's blocks again, and later blocks show
+      // which one is true.
       window.replaceFrom(window.blocks.indexOf(ours));
       deps.pool.report(
         node,
@@ -101,7 +109,7 @@ export function createSolid(
       // If our own count has stalled, the node may know more: Quittance may have fallen behind, or the producers may have changed.
       const isFarBehind =
         blocks.length > FAR_BEHIND_BLOCKS || deps.now() - window.tip().time > FAR_BEHIND_BLOCKS * deps.blockMs;
-      // Once a node reports a backlog, it's read in ranges.
+      // Once a node reports a backlog, Quittance reads the missing blocks in ranges.
       const isBack = isFarBehind && hasGrown && performance.now() >= backNextMs;
       if (isBack) backNextMs = performance.now() + deps.blockMs;
       if (!isBack && !((proven > reported || isFarBehind) && pace.maySpend(isWaiting, deps.now()))) return;
@@ -142,15 +150,18 @@ function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named
 }
 
 /**
- * Requests per block for the irreversible block while payers are always waiting. A node's daily limit must last all day, and blocks have
- * priority: each costs two requests, plus a share for misses, balances and lookups.
+ * How many requests per block may ask for the newest irreversible block if payers are waiting all the time. A node's daily limit must last
+ * all day, and blocks have priority: each costs two requests, plus a share for misses, balances and lookups.
  */
 const MOST_ASKS = 1;
 const LEAST_ASKS = 0.3;
 const BLOCK_REQUESTS = 2.4;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Returns how many requests per block the first asker can spare for the irreversible block until the end of the UTC day. */
+/**
+ * Returns how many requests per block may be spent on asking for the newest irreversible block, so that the first asked node's daily limit
+ * lasts until the end of the UTC day.
+ */
 export function spareAsks(
   nodes: readonly Pick<Node, 'operator' | 'requestsLeft'>[],
   blockMs: number,
@@ -163,18 +174,20 @@ export function spareAsks(
 }
 
 const MAX_NAMED = 20;
-/** Maximum number of blocks per transaction while catching up. It keeps memory use and lock times low, and still needs few commits. */
+/**
+ * Maximum number of blocks per transaction while catching up. This number keeps memory use and lock times low, and still needs few commits.
+ */
 export const BATCH_BLOCKS = 60;
 /**
- * Limits on blocks that only the operators' agreement confirms because their header proves nothing: in a row, and per hour of chain time.
+ * Limits on blocks whose header proves nothing, so that only the operators' agreement confirms them: in a row, and per hour of chain time.
  */
 const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;
 const HOUR_MS = 3_600_000;
 
 /**
- * Blocks that were recorded without proof from a header since the follower last loaded from the database: the length of the current run,
- * and the times of the latest blocks.
+ * Counts the blocks that were recorded without proof from a header since the follower last loaded its state from the database. `inARow` is
+ * the number of such blocks in a row up to now, and `times` contains the times of the latest ones.
  */
 type Unproven = { inARow: number; times: UnixMs[] };
 
@@ -186,9 +199,10 @@ type Finalizer = {
    */
   record(watching: Watching): Promise<number>;
   /**
-   * Returns the height up to which blocks can be judged. Once Tether replaces the contract, only its successor logs payments that other
-   * contracts make. The operators' agreed event names the successor; after a restart the nodes are asked for it, because the ledger doesn't
-   * store it. While it's unknown, all later blocks are held, and an alarm is raised as soon as one of them is irreversible.
+   * Returns the height up to which Quittance can judge blocks. Once Tether has replaced the contract, only its successor logs the payments
+   * that other contracts make. The operators' agreed event names the successor; after a restart the nodes are asked for it, because the
+   * ledger doesn't store it. While the successor is unknown, Quittance holds all later blocks, and raises an alarm as soon as one of them
+   * is irreversible.
    */
   judgeableUpTo(): Promise<number>;
 };
@@ -214,7 +228,7 @@ export function createFinalizer(
     }
     return held;
   };
-  /** Like `judgeableUpTo`, but counts only blocks that were read with the current successor. The others are read again. */
+  /** Like `judgeableUpTo`, but counts only blocks that were read with the current successor. Quittance reads all other blocks again. */
   const judgedUpTo = async (): Promise<number> => {
     for (const { number, agreed } of window.blocks) {
       if (agreed === null) break;
@@ -274,7 +288,7 @@ export function createFinalizer(
 
 /**
  * Returns how many of the blocks, the lowest first, may be recorded. Stops at an unproven block that exceeds the limits, because colluding
- * operators could invent payments in blocks that no one can prove. A block that the operator let pass resets the count.
+ * operators could invent payments in blocks that no one can prove. A block that the operator approved resets the count.
  */
 async function countAllowed(
   { db, network, alarms }: FollowDeps,

@@ -33,7 +33,7 @@ const IN_TIME_MS = 40;
 const AVOID_BLOCKS = 2;
 
 export type Follower = {
-  /** Does one round of following. Returns the pause until the next round. Throws errors from nodes and the database. */
+  /** Follows the chain for one round, and returns the pause until the next one. Throws errors from nodes and the database. */
   step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
   /** Clears the in-memory state, because another process may have recorded blocks in the meantime. */
   reset(): void;
@@ -73,8 +73,8 @@ export function createFollower(
       }
       const current = parts;
       const { window, solid, finalizer } = current;
-      // Don't read any blocks after the contract's replacement. Otherwise nodes would be blamed for payments that the still unknown
-      // successor logs.
+      // Don't read any blocks after the contract's replacement. As long as the successor is unknown, the payments that it logs would look
+      // like a node's fault.
       if ((await finalizer.judgeableUpTo()) < window.base().number) {
         if (solid.reported() <= window.base().number) await solid.ask(node);
         return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
@@ -96,8 +96,9 @@ export function createFollower(
 type Parts = Awaited<ReturnType<typeof startAt>>;
 
 /**
- * Starts at the solid cursor, using only the state in the database. Each part owns its state outside the database, except for the blocks in
- * the window, which `quorum`, `catchUp` and `finalizer` also change. All of it is a cache, dropped if the database contains unexpected blocks.
+ * Starts at the solid cursor, using only the state in the database. Each part owns its in-memory state, except for the blocks in the
+ * window, which `quorum`, `catchUp` and `finalizer` also change. All of this state is a cache, which is dropped if the database contains
+ * unexpected blocks.
  */
 async function startAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]) {
   const { db, network, blockMs, now } = deps;
@@ -156,7 +157,7 @@ async function comeCloser(
   });
   await solid.ask(node);
   await solid.dropStuckWindow(node);
-  // While operators disagree, Quittance can only wait: briefly if an operator is unreachable, and longer if their answers differ.
+  // While operators don't agree, Quittance can only wait: briefly if an operator is unreachable, and longer if the answers differ.
   const waitMs = quorum.awaitsOperator() ? AWAY_MS : deps.blockMs;
   return { pauseMs: from === place() ? waitMs : 0, hasChanged: true };
 }
@@ -202,8 +203,8 @@ function noNodeMessage({ pool, network }: FollowDeps): string {
 const LOCAL_LIVE_MS = 30_000;
 
 /**
- * Returns a function that records in the database that the chain has no later block yet, once per block. A stuck node can claim this for
- * hours, but a real chain keeps growing.
+ * Returns a function that records once per block that the chain has no later block yet. It does so only once, because a stuck node can
+ * claim this for hours, whereas a real chain keeps growing.
  */
 function createLiveNote({ db, network, slotMs }: FollowDeps): (newest: number) => Promise<void> {
   let noted = { number: -1, ms: 0 };
@@ -216,18 +217,18 @@ function createLiveNote({ db, network, slotMs }: FollowDeps): (newest: number) =
 
 /** Stores the contents of the verified blocks above the solid one. */
 function createSighting(deps: FollowDeps, window: ChainWindow) {
-  /** The contract's events whose effects are already in the database, as text; `null` until known. */
+  /** The contract's events whose effects are already in the database, as text, or `null` while they are unknown. */
   let shownEvents: string | null = null;
   return {
     /**
      * Stores verified blocks that are completely or partly missing from the database. After a restart, nothing is stored until as many
-     * blocks are verified as had been examined before. Otherwise invoices would lose sightings that are still valid.
+     * blocks are verified as had been examined before. If it stored blocks earlier, invoices would lose sightings that are still valid.
      */
     detect: async (watching: Watching): Promise<void> => {
       try {
         await detect(watching, window);
       } catch (error) {
-        // The database has different head blocks than expected, so write ours again.
+        // The newest blocks in the database aren't the expected ones, so write ours again.
         window.onSightingsLost();
         throw error;
       }

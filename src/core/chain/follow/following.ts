@@ -22,7 +22,7 @@ export type FollowDeps = ReadDeps & {
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
-  /** Receives the duration of each recording, and whether Quittance is catching up. Set only in a process that also serves requests. */
+  /** Receives how long each recording took, and whether Quittance is catching up. Set only in a process that also serves requests. */
   requestShare?: Pick<RequestShare, 'onWork' | 'onBehind'>;
   alarms: Alarms;
   /** Orders that can't expire at the moment. */

@@ -25,12 +25,13 @@ const MAX_AHEAD_MS = 10 * 60_000;
 export type Head = {
   /**
    * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `nextMs` is the pause before the
-   * following one, and `isNewest` means that no later block exists.
+   * following block, and `isNewest` means that no later block exists.
    */
   follow(node: Node, nodes: readonly Node[]): Promise<{ added: number; nextMs: number; isNewest?: true }>;
   /**
-   * Reads the block after the newest verified one. If it doesn't build on that one, also reads the blocks that replace ours, back to the
-   * common ancestor and at most back to the solid block. Returns how many blocks are new, which is 0 if the node has no next block.
+   * Reads the block after the newest verified one. If that block doesn't build on the newest verified one, also reads the blocks that
+   * replace ours, back to the common ancestor and at most back to the solid block. Returns how many blocks are new, which is 0 if the node
+   * has no next block.
    */
   extend(node: Node, nodes: readonly Node[]): Promise<number>;
 };
@@ -38,7 +39,9 @@ export type Head = {
 type HeadParts = { window: ChainWindow; signers: Signers; avoidance: Avoidance; pace: Pace };
 
 export function createHead(deps: FollowDeps, { window, signers, avoidance, pace }: HeadParts): Head {
-  /** Whether a node is showing the next block without its infos, and for how many consecutive blocks this has happened. */
+  /**
+   * `isNow` means that a node shows the next block without its infos, and `blocks` counts the consecutive blocks where this has happened.
+   */
   const lateInfos = { isNow: false, blocks: 0 };
   /** Operators whose irreversible chain differs from ours at the solid block `base`, with the reason for each. */
   const forks = { base: '', reasons: new Map<string, string>() };
@@ -70,7 +73,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       retryable: true,
     });
   };
-  /** The branch split off too long ago to walk back block by block. Drops the blocks in memory, so that they are read again. */
+  /** Handles a branch that split off too long ago to walk back block by block. Drops the blocks in memory, so that they are read again. */
   const tooFar = (node: Node): AppError => {
     window.drop();
     avoidance.avoid(node);
@@ -129,7 +132,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       return new AppError('NODE_REFUSED', reason, { retryable: true });
     }
     const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, but ${shown.id} on ${node.origin}`;
-    // Anyone can write a header, so a header that no known key signed proves nothing.
+    // Anyone can make up a header, so a header proves nothing unless a known key signed it.
     const producers = signers.known();
     if (producers === null || !isSignedBy(producers, shown)) {
       return checked(deps, node, () => {
@@ -167,7 +170,7 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       }
       if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
       if (!lateInfos.isNow) lateInfos.blocks = 0;
-      // If the infos came later than the block, the time says nothing about when blocks become readable.
+      // If the infos appeared later than the block, this time says nothing about how soon blocks become readable.
       isLate ||= lateInfos.isNow;
       lateInfos.isNow = false;
       return { added, nextMs: pace.onBlock(window.tip().time, deps.now(), isLate) };

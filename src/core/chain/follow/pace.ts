@@ -19,17 +19,20 @@ export type Pace = {
   maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
 };
 
-/** The first pause after a miss is the block time divided by this. It then doubles, up to a whole block time. */
+/** The first pause after a miss is the block time divided by this number. Each further miss doubles the pause, up to a whole block time. */
 const RETRY_SHARE = 16;
 /**
- * If a block was available immediately, the next request is made earlier by the block time divided by this. After several such blocks in a
- * row, the step doubles each time.
+ * If a block was available immediately, the next request is sent earlier by the block time divided by this number. After several such
+ * blocks in a row, this step doubles each time.
  */
 const EARLIER_SHARE = 600;
 const STEADY_BLOCKS = 8;
 /** If a block is found longer than this fraction of a block time after the last miss, it may have been available for a while. */
 const KNOWN_SHARE = 0.3;
-/** A block that seems more than a block time late may exist on other nodes already. One in this many is therefore requested immediately. */
+/**
+ * If blocks seem to be more than a block time late, other nodes may already have the next one. After one in this many blocks, the next one
+ * is therefore requested immediately.
+ */
 const PROBE_BLOCKS = 8;
 /**
  * A block that has been missing for this fraction of a block time is requested from another node, which can still answer before the
@@ -45,9 +48,9 @@ const KNOWN_STEPS = 9;
 const MIN_STEP_MS = 100;
 
 /**
- * Learns how long after its timestamp a block becomes readable on the node, regardless of the offset between the two clocks. The estimate
- * uses blocks that were found just after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock` returns how many
- * requests for the irreversible block may be spent per block while payers are waiting.
+ * Learns how long after its timestamp a block becomes readable on the node, regardless of the offset between the two clocks. It estimates
+ * this delay from blocks that were found shortly after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock`
+ * returns how many requests for the irreversible block may be spent per block while payers are waiting.
  */
 export function createBatchPace(longestMs: number, earnedPerBlock: () => number): Pace {
   const learnStep = createSteps(longestMs);
@@ -66,7 +69,8 @@ export function createBatchPace(longestMs: number, earnedPerBlock: () => number)
   return {
     onBlock(blockTime, nowMs, isLate) {
       blockMs = learnStep(blockTime);
-      // The delay can't have been longer than this. If the clock was set back, later requests must not stay late permanently.
+      // The delay can't have been longer than the time since the block's timestamp. Without this limit, requests would stay late
+      // permanently after the clock was set back.
       delayMs = Math.min(delayMs, nowMs - blockTime);
       if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
         // The block had already existed for a while, and only this node or the previously asked node lacked it. So there's nothing to

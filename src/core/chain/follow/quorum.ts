@@ -14,8 +14,8 @@ const BEHIND_STEP_BLOCKS = 64;
 const BEHIND_PAUSE_MS = 250;
 const PARALLEL_BLOCKS = 8;
 /**
- * If this many blocks are open while catching up, reading pauses for `AWAY_MS`. An operator that is down for longer than this no longer
- * holds up reading.
+ * If this many blocks are waiting for agreement while catching up, reading pauses for up to `AWAY_MS`. After that, an operator that is
+ * still down no longer holds up reading.
  */
 const MANY_OPEN_BLOCKS = 64;
 const AWAY_MS = 10_000;
@@ -57,15 +57,15 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 /** Collects the logs that other operators show for the blocks in the window. */
 export type Quorum = {
   /**
-   * Requests logs for the blocks that too few operators agree on, oldest first, from operators that haven't shown theirs yet. If operators
-   * differ, all of them are asked again periodically. If they disagree about a block that all of them must have, an alarm is raised. If too
-   * few operators are available to reach agreement, no node is asked. `isNewestAsked` means that they were asked for the newest block a
-   * moment ago.
+   * Requests logs for the blocks that too few operators agree on, oldest first, from the operators that haven't shown their logs yet. If
+   * the operators' logs differ, all of the operators are asked again periodically. If operators disagree about a block that all of them
+   * must have, an alarm is raised. If too few operators are available to reach agreement, no node is asked. `isNewestAsked` means that the
+   * operators were asked for the newest block a moment ago.
    */
   gather(nodes: readonly Node[], options: { isNewestAsked: boolean }): Promise<void>;
   /**
-   * While catching up, settles as many of the blocks that are waiting for agreement as possible. It asks for more blocks per step, and the
-   * next step follows immediately as long as blocks are being settled.
+   * Settles as many blocks as possible that are waiting for agreement. Call this while catching up: it asks for more blocks per step, and
+   * starts the next step immediately as long as blocks are being settled.
    */
   gatherOpen(): Promise<void>;
   /** Whether reading should pause because no block can be recorded without an operator that is currently down. */
@@ -75,7 +75,7 @@ export type Quorum = {
 /** All times are monotonic. */
 export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
   let nextMs = 0;
-  /** When operators that disagree are asked again. */
+  /** The time at which operators that disagree are asked again. */
   let disputeNextMs = 0;
   /** The time when many blocks started waiting for further operators, or `null` if only a few are waiting. */
   let openSinceMs: number | null = null;

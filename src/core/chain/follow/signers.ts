@@ -14,7 +14,7 @@ import { checked, readHeaderAt, readNewestSolid } from '../verify/read-block.ts'
 import type { FollowDeps } from './following.ts';
 import type { ChainWindow } from './window.ts';
 
-/** Minimum number of blocks between two requests for the producers. */
+/** Minimum time between two requests for the producers, in blocks. */
 const REFRESH_BLOCKS = 1;
 /** After a refusal or a disagreement, the producers are requested again after this many blocks, until the alarm is resolved. */
 const RETRY_BLOCKS = 20;
@@ -25,8 +25,8 @@ export type Signers = {
   known(): KnownProducers | null;
   /**
    * Returns the known producer's key that signed the block, or `null`. At the head, a block that no known key signed is refused after the
-   * producers have been requested again. In the irreversible past, whose producers may have left, such a block waits for the blocks built
-   * on it.
+   * producers have been requested again. An irreversible block may have a producer that has left since. Such a block waits for the blocks
+   * built on it.
    */
   identify(read: { node: Node; block: ProvenHeader }, nodes: readonly Node[]): Promise<AccountHex | null>;
   /**
@@ -34,7 +34,7 @@ export type Signers = {
    * now confirm the known producers. Throws if none are known.
    */
   request(nodes: readonly Node[]): Promise<boolean>;
-  /** Does the same once per vote period, and again some blocks after a refusal. */
+  /** Requests the producers once per vote period, and again some blocks after a refusal. */
   requestIfDue(nodes: readonly Node[]): Promise<void>;
   /** Makes the next request due at once, because the producers may have changed. */
   expire(): void;
@@ -48,13 +48,13 @@ export function createSigners(
   let producers = initial;
   /** The period (of `PERIOD_MS`) in which the producers were last read. */
   let period = -1;
-  /** Earliest time at which a block may cause another request. */
+  /** The earliest time at which a block may cause another request. */
   let nextMs = 0;
-  /** Time of the next request, regardless of the blocks, because nodes refused or disagreed. */
+  /** The time of the next request if nodes refused or disagreed, whichever blocks arrive. */
   let retryMs = 0;
   /**
-   * The producer of the last block that no known key signed, until nodes report its key. The key is requested each time. Only one suspect
-   * is kept; otherwise forged blocks could make Quittance request every producer's key.
+   * The named producer of the last block that no known key signed, until nodes report its key. Each request for the producers includes this
+   * key. Only one suspect is kept, because otherwise forged blocks could make Quittance request every producer's key.
    */
   let suspect: AccountHex | null = null;
   /** The height that `agreement` operators call irreversible. It's requested only when no known key signed a block. */
@@ -100,7 +100,7 @@ export function createSigners(
       retryMs = 0;
     },
     identify: async ({ node, block }, nodes) => {
-      // Only the blocks built on this one prove its id, because they contain it.
+      // This block's id is proven only by the blocks built on it, because they contain the id.
       if (block.signer === null) return null;
       const isKnown = () => producers !== null && isSignedBy(producers, block);
       if (isKnown()) return block.signer;

@@ -21,8 +21,8 @@ import type { FollowDeps } from './following.ts';
 
 /**
  * Chooses the first block to follow on a new network, and finds the network's producers. `agreement` operators must show the same block 0,
- * producers and starting block. If the release ships a checkpoint, a walk from it must lead to those producers. Whether a block is
- * irreversible depends on the producers that built on it. Nothing is stored until all of these conditions are met. Errors:
+ * producers and starting block. If the release ships a checkpoint, a walk from it must lead to those producers. The producers matter
+ * because a block is irreversible only if enough of them built on it. Nothing is stored until all of these conditions are met. Errors:
  * `NODES_DISAGREE`, `NO_NODE`, `BLOCK_UNVERIFIABLE`, `NODE_REFUSED`, `CHAIN_CONTRADICTION`.
  */
 export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk: Walk | null): Promise<ChainCursor> {
@@ -89,8 +89,8 @@ async function walked(
 }
 
 /**
- * Determines which network is meant: the one whose nodes belong to the most operators. There must be at least as many operators as must
- * agree. Nodes on other networks are left out, whatever their position in the list.
+ * Determines which network is meant: the one whose nodes belong to the most operators. At least `agreement` operators must run nodes on
+ * that network. Nodes on other networks are left out, whatever their position in the list.
  */
 async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ genesis: Genesis; members: Node[] }> {
   const { agreement, pool } = deps;
@@ -155,7 +155,7 @@ function disagree(ours: BlockMark, theirs: BlockMark, node: Node): AppError {
   });
 }
 
-/** How far ahead of the chain the clock of the server that created the first invoice can be. Much more than real clock drift. */
+/** The clock of the server that created the first invoice may be this far ahead of the chain. This is much more than real clock drift. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 /** The first step back from the irreversible block when searching for an old enough block: a little more than the margin. */
 const FIRST_STEP_BLOCKS = 250;
@@ -178,7 +178,7 @@ async function findStartingBlock(
   if (built.time < start) return built;
   let low: SolidHeader = genesis;
   let high = built;
-  // Go back no further than necessary, because not every node has all blocks since block 0.
+  // Don't go back further than necessary, because not every node has all blocks since block 0.
   for (let step = FIRST_STEP_BLOCKS; high.number - step > 0; step *= 2) {
     const before = await readHeaderAt(deps, node, high.number - step);
     if (before.time < start) {
@@ -196,10 +196,10 @@ async function findStartingBlock(
 }
 
 /**
- * Returns the newest block, `newest` or an earlier one, that is irreversible, judging by the producers that built on it up to `newest`. A
- * node may call a block irreversible and then replace it a moment later, and a ledger that starts at such a block would never match the
- * chain. Costs one request per block: 18 if all 27 producers take their turns. Errors: as for `readAnyHeaderAt`, and `BLOCK_UNVERIFIABLE`
- * if the headers don't form a chain or too few known producers built within the limit.
+ * Returns the newest block up to `newest` that is irreversible, judging by the producers that built on it up to `newest`. A node may call a
+ * block irreversible and then replace it a moment later, and a ledger that starts at such a block would never match the chain. Costs one
+ * request per block: 18 if all 27 producers take their turns. Errors: as for `readAnyHeaderAt`, and `BLOCK_UNVERIFIABLE` if the headers
+ * don't form a chain or too few known producers built within the limit.
  */
 async function findBuiltUpon(
   deps: ReadDeps,

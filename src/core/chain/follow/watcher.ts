@@ -92,11 +92,11 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
   const { status } = follower;
   const blindReason = visibility.reason;
   const recorder = createStatusRecorder({ ...deps, db, alarms, isLeader: held.isHeld, status, blindReason });
-  /** The lease under which the previous process's state was loaded. */
+  /** The lease for which the previous process's state has been loaded. */
   let begun: Lease | null = null;
   const begin = async (lease: Lease) => {
     if (begun === lease) return;
-    // A restart doesn't end a node's pause, because the node may have caused the crash.
+    // Restore the nodes' pauses, because a node may have caused the crash that led to this restart.
     pool.restore(await findRememberedPauses(db, network, deps.now()));
     await visibility.begin();
     begun = lease;
@@ -124,8 +124,8 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
     onFailure: async (error: unknown, lease: Lease): Promise<void> => {
       const code = codeOf(error);
       metrics.watcherFailures.inc({ network, code });
-      // Only the database can say that the lease is lost. If just this process's clock says so, the process waits, because a late renewal can
-      // still succeed.
+      // Only the database can decide that the lease is lost. If the lease has merely expired by this process's clock, the process waits,
+      // because a late renewal can still succeed.
       if (code === 'LEASE_LOST') held.lose(lease);
       if (!held.isHeld()) return;
       const reason = reasonOf(error);
@@ -210,7 +210,8 @@ type Blindness = {
   /** Returns why the chain isn't visible, or `null` if it is. */
   reason(): string | null;
   /**
-   * Call this when this process starts following. `reason` says why the chain wasn't visible to a previous process, if that was the case.
+   * Call this when this process starts following. If the chain wasn't visible to a previous process, `reason` says why; otherwise it's
+   * `null`.
    */
   begin(reason: string | null): void;
   /** Call this when the chain is verified up to this height. Only a height above all previous ones counts as a new block. */
@@ -230,8 +231,8 @@ const STALE_BLOCKS = 20;
  */
 const FAILURES = 3;
 /**
- * The watcher counts as blind after this many block times without a block or a successful step. Steps can fail several times a second, and
- * a service that starts or resumes has to work through old blocks first; neither means that it's blind.
+ * The watcher counts as blind after this many block times without a block or a successful step. A watcher isn't blind just because steps
+ * fail several times a second, or because a service that starts or resumes has to work through old blocks first.
  */
 const UNSEEN_BLOCKS = 3;
 
@@ -304,12 +305,14 @@ type HeldLease = {
   stop(): Promise<void>;
 };
 
-/** Short, because nothing is confirmed until a successor starts, and long enough to retry a failed renewal before the lease expires. */
+/**
+ * The lease is short, because nothing is confirmed until a successor starts. It's long enough to retry a failed renewal before it expires.
+ */
 const LEASE_MS = 8000;
 const RENEWALS_PER_LEASE = 4;
 /**
- * A standby tries to acquire the lease twice a second, more often than the lease is renewed. So after a crash the chain is unwatched for
- * less than 10 s.
+ * A standby tries to acquire the lease twice a second, which is more often than the holder renews it. After a crash, the chain is therefore
+ * unwatched for less than 10 s.
  */
 const ASKS_PER_RENEWAL = 4;
 
@@ -322,7 +325,7 @@ function holdLease(
   const renewMs = leaseMs / RENEWALS_PER_LEASE;
   const askMs = renewMs / ASKS_PER_RENEWAL;
   let lease: Lease | null = null;
-  /** Monotonic; counted from the time before the request was sent. */
+  /** A monotonic time; the lease is counted from just before the request was sent. */
   let surelyUntilMs = 0;
   const isHeld = () => lease !== null && performance.now() < surelyUntilMs;
   const drop = () => {
@@ -427,7 +430,7 @@ const OPERATORS = 2;
 
 /** The energy price that nodes report. It's used only for an estimate that payers see. */
 type KnownEnergyPrice = {
-  /** Returns the last price that operators agreed on, with its time, or `null` if there's none yet. */
+  /** Returns the last price that operators agreed on, with its time, or `null` if they haven't agreed on any yet. */
   seen(): EnergyPriceSeen | null;
   /** Asks the nodes in the background, once an hour. Never throws. */
   refresh(): void;
@@ -450,7 +453,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
     refresh: () => {
       if (clockMs() < nextMs) return;
       nextMs = clockMs() + REFRESH_MS;
-      // After a failure the price stays the same, and only its age grows.
+      // After a failure, the last price stays in use and only gets older.
       ask().catch(() => undefined);
     },
   };

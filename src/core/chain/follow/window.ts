@@ -17,7 +17,8 @@ export type WindowBlock = {
   time: UnixMs;
   producer: AccountHex;
   /**
-   * The known producer's key that signed the block, so that the block counts towards irreversibility. `null` if only later blocks prove it.
+   * The known producer's key that signed the block, so that the block counts towards irreversibility. It's `null` if only later blocks
+   * prove the block.
    */
   signer: AccountHex | null;
   /** Needed to check the answers of other nodes; `null` once enough operators agree. */
@@ -26,7 +27,7 @@ export type WindowBlock = {
   isProven: boolean;
   /** Digest (64 hex characters) of an unproven block's contents, on which the operators agree. */
   digest: string | null;
-  /** Whether the operator compared the block and let it pass, after too many unproven blocks. */
+  /** Whether the operator checked the block and approved it, after there were too many unproven blocks. */
   isPassed: boolean;
   votes: Map<string, Vote>;
   /** The logs that enough operators agree on. */
@@ -57,8 +58,8 @@ export function addVote(block: WindowBlock, node: Node, logs: BlockLogs, agreeme
 }
 
 /**
- * Sets the agreed logs if enough operators show the same. The part that the header proves is always the same, because logs that contradict
- * it were refused.
+ * Sets the agreed logs if enough operators show the same logs. The part that the header proves is always the same, because logs that
+ * contradict it were refused.
  */
 export function settle(block: WindowBlock, agreement: number): void {
   if (block.agreed !== null) return;
@@ -87,18 +88,19 @@ function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
 /** A block that later blocks link to: the solid one, or a verified one. */
 export type Linked = { number: number; id: string; time: UnixMs };
 
-/** Whether a block may follow another: it names the other as its parent and has a later time. */
+/** Whether a block may follow another one, which is the case if it names that one as its parent and has a later time. */
 function isNext(parent: Linked, block: { number: number; parentId: string; time: UnixMs }): boolean {
   return block.parentId === parent.id && block.number === parent.number + 1 && block.time > parent.time;
 }
 
-/** Maximum number of blocks waiting for agreement: half an hour's blocks, at most about 100 MB. */
+/** Maximum number of blocks waiting for agreement: the blocks of half an hour, at most about 100 MB. */
 const MAX_OPEN_BLOCKS = 600;
 /**
- * Maximum number of verified blocks above the solid block: four hours' blocks while too few producers are working, at most about 160 MB.
+ * Maximum number of verified blocks above the solid block: the blocks of four hours while too few producers are working, at most about 160
+ * MB.
  */
 const MAX_WINDOW_BLOCKS = 4800;
-/** Longer than any branch that Quittance walks back. */
+/** This is longer than any branch that Quittance walks back. */
 const MAX_ORPHANED = 200;
 
 export type ChainWindow = ReturnType<typeof createWindow>;
@@ -106,7 +108,7 @@ export type ChainWindow = ReturnType<typeof createWindow>;
 /**
  * Holds the verified blocks above the newest recorded one (`base`), each linked to its parent, with the newest last. Nothing in it is
  * stored in the database. `judgedUpTo` is the height up to which blocks were read with the current successor of the USDT contract; infinity
- * means all.
+ * means all blocks.
  */
 export function createWindow(solid: Linked, judgedUpTo: number) {
   let base = solid;
@@ -165,7 +167,10 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
     onJudged: (upTo: number) => {
       judged = upTo;
     },
-    /** Call this when the certain transfers of these blocks, and the orphaned blocks, are in the database. `heights`: blocks with sightings. */
+    /**
+     * Call this when the certain transfers of these blocks, and the orphaned blocks, are in the database. `heights` are the heights of the
+     * blocks with sightings.
+     */
     onSighted: (sighted: readonly WindowBlock[], heights: ReadonlySet<number>) => {
       orphaned.splice(0);
       for (const block of sighted) {
@@ -178,13 +183,14 @@ export function createWindow(solid: Linked, judgedUpTo: number) {
       for (const block of blocks) block.detected = 'nothing';
     },
     /**
-     * Returns the time up to which all transfers are certain. Later invoices may have been paid in a block that is still waiting for
-     * agreement.
+     * Returns the time up to which all transfers are certain. After this time, a block that is still waiting for agreement may contain a
+     * payment.
      */
     certainTime: () => timeBefore(({ agreed }) => agreed === null),
     /**
-     * Returns the time up to which all transfers are certain and in the database. An invoice that expires later must not expire yet. After
-     * a restart, blocks are verified again before they are sighted again, and only sightings in the database can change an invoice.
+     * Returns the time up to which all transfers are certain and in the database. An invoice whose deadline is after this time must not
+     * expire yet. After a restart, blocks are verified again before they are sighted again, and only sightings in the database can change
+     * an invoice.
      */
     detectedTime: () => timeBefore(({ agreed, detected }) => agreed === null || detected !== 'everything'),
   };

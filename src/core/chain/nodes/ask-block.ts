@@ -11,13 +11,13 @@ import {
 } from '@quittance/tron/shown-block';
 import { type Question, wholeMessage } from './question.ts';
 
-/** A 2 MB block takes this much in JSON, with a margin. The second limit allows for a range of six blocks on a busy day. */
+/** A 2 MB block takes this much in JSON, with a margin. The second limit is enough for a range of six blocks on a busy day. */
 const BLOCK_BYTES = 24 * 1024 * 1024;
 const RANGE_BYTES = 64 * 1024 * 1024;
-/** The same limits in bytes. java-tron doesn't produce blocks larger than 2 MB (`BLOCK_SIZE`). */
+/** The corresponding limits for answers as raw bytes. java-tron doesn't produce blocks larger than 2 MB (`BLOCK_SIZE`). */
 const BLOCK_MESSAGE_BYTES = 4 * 1024 * 1024;
 const RANGE_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Memory limit for the parts to keep: the bytes in hex, which are briefly held twice. */
+/** Memory limit for the parts of the answer to keep: the raw data in hex, which is briefly in memory twice. */
 const BLOCK_HELD_BYTES = 24 * 1024 * 1024;
 /** A range takes longer than a single block, but the head doesn't have to wait for it. */
 const RANGE_TIMEOUT_MS = 15_000;

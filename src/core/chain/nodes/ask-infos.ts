@@ -26,13 +26,14 @@ const INFOS_HELD_BYTES = 16 * 1024 * 1024;
 const MAX_LOG_BYTES = 64 * 1024;
 const MAX_RECEIPT_BYTES = 4096;
 /**
- * Limits per answer. If a block has more USDT logs, Quittance requests single transactions instead. No block has that many transactions.
+ * Limits per answer. If a block has more USDT logs than the first limit, Quittance requests single transactions instead. No block has as
+ * many transactions as the second limit.
  */
 const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
 const [ADDRESS_BYTES, ADDRESS_PREFIX] = [20, 0x41];
 
-/** Call results and internal calls, which make up most of the bytes but aren't used. */
+/** The call results and internal calls make up most of the bytes, but Quittance doesn't use them. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
 
 /** Asks for the outcomes of a block's transactions in order, with the given contracts' logs. */
@@ -92,7 +93,7 @@ function shapeOf(contracts: readonly AccountHex[]) {
   return { elements: { '': keepInfo, log: keepLog }, maxTextBytes: MAX_LOG_BYTES };
 }
 
-/** Whether a log certainly belongs to a different contract. Addresses occur with and without the prefix 41. */
+/** Whether a log certainly belongs to a contract that wasn't requested. Nodes write addresses with or without the prefix 41. */
 function isOtherThan(contracts: readonly AccountHex[]): (log: unknown) => boolean {
   return (log) => {
     const { address } = (log ?? {}) as { address?: unknown };

@@ -93,7 +93,7 @@ export function accountAt(account: AccountHex): Question<ShownAccount | null> {
   };
 }
 
-/** A contract's answer as 32-byte `words` in hex, or `null` if the call reverts. If the node refused the call, the reason. */
+/** A contract's answer as 32-byte `words` in hex, which are `null` if the call reverts, or the reason if the node refused the call. */
 type ConstantAnswer = { kind: 'answered'; words: string[] | null } | { kind: 'refused'; reason: string };
 
 const SELECTOR_BYTES = 4;
@@ -172,7 +172,7 @@ function decodeMessage(message: unknown): string {
   return isHex ? Buffer.from(message, 'hex').toString('utf8') : message;
 }
 
-/** In sun per energy unit. `null` if the node returns no price, or one that no real network has ever had. */
+/** The energy price in sun per energy unit, or `null` if the node returns no price or one that no real network has ever had. */
 type EnergyPrice = number | null;
 
 /** The network's votes have always set it between 10 and 420. A wrong price must not deter payers. */

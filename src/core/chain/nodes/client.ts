@@ -23,7 +23,7 @@ export type Call = {
   timeoutMs?: number;
   /** As long as an answer arrives steadily, it may take this many times the timeout. Default: 5. */
   steadyShare?: number;
-  /** A limit below the question's own. */
+  /** A limit for this call, below the question's own limit. */
   maxBytes?: number;
   /** Uses gRPC even if the node is normally asked over HTTP. */
   wantsBytes?: boolean;
@@ -50,18 +50,18 @@ export type NodeClientOptions = {
   spec: NodeSpec;
   /** The timeout for a whole answer, unless the call sets another. */
   timeoutMs?: number;
-  /** A limit below the questions' own limits. */
+  /** A limit for all of this client's answers, below the questions' own limits. */
   maxAnswerBytes?: number;
   /** The node's name in messages. Default: its URL's origin. */
   origin?: string;
 };
 
-/** More than the list of all witnesses needs. Questions about blocks allow more. */
+/** The list of all witnesses needs less than this. Questions about blocks allow more. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** A healthy node answers in milliseconds. A hanging one must not cost more than a few blocks. */
+/** A healthy node answers in milliseconds. A node that hangs must not delay Quittance by more than a few blocks. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** A steady answer may take this many times the timeout, because only silence is a failure, not length. */
+/** An answer that arrives steadily may take this many times the timeout, because a long answer isn't a failure, but silence is. */
 const STEADY_SHARE = 5;
 
 export function createNodeClient(options: NodeClientOptions): NodeClient {
@@ -159,7 +159,7 @@ export type Lateness = 'silent' | 'slow';
 
 export type Deadline = {
   signal: AbortSignal;
-  /** Call this when bytes have arrived. The answer may then take longer, because only silence is a failure, not length. */
+  /** Call this when bytes have arrived. The deadline then moves back, because a long answer isn't a failure, but silence is. */
   extend(bytes: number): void;
   lateness(): Lateness;
   /** Returns why the deadline passed, as text for people. */

@@ -23,8 +23,8 @@ import {
 } from './question.ts';
 
 /**
- * Number of bytes that may be in flight before they are acknowledged. With Node.js's default of 64 KiB, a node with 100 ms latency could
- * only send 640 KB/s; this size allows the full bandwidth.
+ * The number of bytes that a node may send before it gets an acknowledgement. With Node.js's default of 64 KiB, a node with 100 ms latency
+ * could send only 640 KB/s. This size allows the full bandwidth.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 /** Maximum number of concurrent requests. They share one connection and its window; servers accept a hundred or more per connection. */
@@ -76,7 +76,7 @@ function createLine(url: string) {
       // Each call gets the error through its own stream.
       opened.on('error', () => undefined);
       opened.once('goaway', () => opened.close());
-      // Every pending call has a timer, so the connection itself doesn't have to keep the process alive.
+      // Every pending call has a timer that keeps the process alive, so the connection itself doesn't have to.
       opened.unref();
       session = opened;
       return opened;

@@ -128,8 +128,8 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
 /**
  * Reads a JSON answer in bounded memory. A small answer is parsed in one piece. In a larger answer, the outermost array's elements, such as
  * a range's blocks, are parsed one by one as they arrive. Only the parts that `shape` selects are held, and no single parse blocks the
- * process for long. If an answer has too many values to hold, it's read byte by byte instead, at a seventh of the speed, keeping only what
- * `shape` selects.
+ * process for long. If an answer has too many values to hold, it's read byte by byte instead. This is seven times slower, but keeps only
+ * the parts that `shape` selects.
  */
 export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const chunks: Uint8Array[] = [];
@@ -267,8 +267,8 @@ function createTextSkipper() {
   let isOpen = false;
   let slashes = 0;
   /**
-   * Returns the index after the closing quote, or the chunk's end. With `begins`, a string begins at `start`; otherwise one may continue
-   * there.
+   * Returns the index after the closing quote, or the chunk's end. If `begins` is true, a string begins at `start`; otherwise a string from
+   * an earlier chunk may continue there.
    */
   return (chunk: Uint8Array, start: number, begins: boolean): number => {
     if (begins) slashes = 0;

@@ -1,10 +1,10 @@
 /** Selects the parts of a JSON answer to keep. The answer arrives in chunks and can be of any size. */
 export type JsonShape = {
-  /** Names of the members to skip, by their container's name. An element of an array has the array's name. */
+  /** Names of the members to skip, by their container's name. The elements of an array have the name of the array. */
   skipped?: Readonly<Record<string, ReadonlySet<string>>>;
   /** For each array's name, a function that returns the part of an element to keep. `''` stands for an array that is the whole answer. */
   elements?: Readonly<Record<string, (element: unknown) => unknown>>;
-  /** Strings with more bytes are kept as `null`. By default all strings are kept. */
+  /** Strings that are longer than this are kept as `null`. By default all strings are kept. */
   maxTextBytes?: number;
 };
 
@@ -22,7 +22,7 @@ export class TooMuchJson extends Error {}
 const MAX_DEPTH = 64;
 /** Approximate memory of an object, an array, a member or a number. */
 const VALUE_BYTES = 64;
-/** Nodes send no number with more digits than an int64. */
+/** The numbers that nodes send have no more digits than an int64. */
 const MAX_LITERAL = 40;
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -32,12 +32,12 @@ type Container = {
   /** `null` if the container is skipped. */
   value: Record<string, unknown> | unknown[] | null;
   isArray: boolean;
-  /** The name of the member that holds the container. An element has its array's name. */
+  /** The name of the member that holds the container. The elements of an array have the name of the array. */
   name: string;
   skips: ReadonlySet<string> | undefined;
   /** In an object: the name of the member whose value comes next, once it has been read. */
   member: string | null;
-  /** The number of bytes held when its current element began. */
+  /** The number of bytes that were held when the container's current element began. */
   heldBefore: number;
   isEmpty: boolean;
 };
@@ -111,7 +111,7 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
   };
 }
 
-/** A string that isn't complete yet, with its bytes so far; `null` if it's skipped. */
+/** A string that isn't complete yet. `parts` contains its bytes so far, or is `null` if the string is skipped. */
 type OpenText = { parts: Uint8Array[] | null; bytes: number; hasEscape: boolean; isEscaping: boolean };
 
 /** Returns where the string ends, from `at` onwards: at its closing quote, or at the chunk's end. */
@@ -219,7 +219,7 @@ function createMemory(maxHeldBytes: number) {
       held += bytes;
       if (held > maxHeldBytes) throw new TooMuchJson(`its content needs more than ${maxHeldBytes} bytes`);
     },
-    /** Releases everything that has been held since then. */
+    /** Releases everything above `before`, the number of bytes that were held at an earlier time. */
     backTo: (before: number) => {
       held = before;
     },

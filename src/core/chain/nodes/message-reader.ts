@@ -1,11 +1,11 @@
-/** Which fields of a message to read, and how. All other fields are skipped unread. The message arrives in chunks. */
+/** Which fields of a message to read, and how. The reader skips all other fields. The message arrives in chunks. */
 export type MessageShape = Readonly<
   Record<number, { take: number } | { enter: MessageShape; begin?(): void; end(): void }>
 >;
 
 /**
- * Receives each requested field with its number. A varint is exact below 2^53. Bytes are `null` if there are more than `take`; they are a
- * view of the chunk, so callers mustn't keep them.
+ * Receives each requested field with its number. A varint is exact below 2^53. Bytes are `null` if there are more than `take` of them. They
+ * are a view of the chunk, so callers mustn't keep them.
  */
 export type FieldVisitor = (field: number, value: number | Uint8Array | null) => void;
 
@@ -19,7 +19,7 @@ const [FIXED64, DELIMITED, FIXED32] = [1, 2, 5];
 
 /** A message that is being read, with the offset of its end. */
 type Level = { shape: MessageShape; end: number; onEnd(): void };
-/** Bytes that haven't arrived completely. `parts` is `null` if they are skipped. */
+/** A field whose bytes haven't all arrived yet. `parts` is `null` if they are skipped. */
 type Payload = { field: number; left: number; parts: Uint8Array[] | null; isReported: boolean };
 
 /**

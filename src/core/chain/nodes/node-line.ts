@@ -86,7 +86,8 @@ export function createNodeLine(options: NodeLineOptions) {
       return await client.ask(question, {
         ...call,
         timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
-        // If this is the only node, a slow answer may take longer. Otherwise an answer that arrives in drips is cut off.
+        // If this is the only node, a slow answer may take longer. Otherwise Quittance cuts off an answer that arrives slowly, and asks
+        // another node.
         ...(options.isAlone() ? {} : { steadyShare: 1 }),
         onOutcome: (outcome) => {
           if (outcome.kind === 'ok') patience.reset(question);
@@ -130,7 +131,10 @@ function createRecord(options: NodeLineOptions) {
   const seen = {
     requests: 0,
     refusals: 0,
-    /** Pending requests, not counting optional ones, which would otherwise block the others while the node is on trial. */
+    /**
+     * The number of pending requests that aren't optional. If optional ones counted, they would block other requests while the node is on
+     * trial.
+     */
     inFlight: 0,
     answerMs: null as number | null,
     isWell: false,
@@ -179,7 +183,7 @@ function createRecord(options: NodeLineOptions) {
         const costMs = outcome.late === 'slow' && isAlone() ? 0 : elapsedMs;
         const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
         if (kind !== undefined) {
-          // If an answer is too large by nature, no substitute helps.
+          // If the block itself is too large, a substitute wouldn't help.
           if (!closing.aborted && !(mayBeLarge && outcome.isTooLarge)) setAside(kind, outcome.reason, failure);
           return;
         }
@@ -211,7 +215,7 @@ const SUBSTITUTES = { logs: 'infos', ranges: 'single blocks', bytes: 'JSON' } as
 
 type WarningOptions = { network: Network; origin: string; log: Logger; now(): UnixMs; clockMs(): number };
 
-/** Writes the log lines about one node, each with its own rate limit. */
+/** Writes log lines about one node. Each kind of line has its own rate limit. */
 function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptions) {
   const labels = { network, node: origin };
   let pausedLoggedMs = Number.NEGATIVE_INFINITY;
@@ -232,7 +236,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       log.warn(line, `a node does not return ${kind}: Quittance requests ${SUBSTITUTES[kind]} instead`);
     },
     recovered: () => log.info(labels, 'a node works again'),
-    /** Takes the `usedShare` of the day's requests, or `null` if there's no limit. */
+    /** `usedShare` is the share of the day's requests that is used, or `null` if there's no limit. */
     budget: (usedShare: number | null) => {
       if (usedShare === null || usedShare < BUDGET_WARNING_SHARE) return;
       const today = Math.floor(now() / DAY_MS);

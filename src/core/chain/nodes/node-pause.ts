@@ -13,8 +13,8 @@ export type Failure = {
 /** Pauses a node after consecutive failures. */
 export type NodePause = {
   /**
-   * Records a failure. If its request was sent before the current pause, it belongs to that pause and doesn't lengthen it, unless the node
-   * itself asks for a longer one. Returns whether a new pause began.
+   * Records a failure. If the failed request was sent before the current pause began, the failure belongs to that pause and doesn't
+   * lengthen it, unless the node itself asks for a longer pause. Returns whether a new pause began.
    */
   fail(failure: Failure): boolean;
   /**
@@ -26,7 +26,8 @@ export type NodePause = {
   /** Restores a previous process's series of wrong answers or refusals. */
   restore(remembered: { failures: number; pausedForMs: number }): void;
   /**
-   * Limits the rest of the pause, unless the node itself asked for it. If no other node is available, a long wait is worse than a request.
+   * Limits the rest of the pause, unless the node itself asked for the pause. If no other node is available, a long wait is worse than a
+   * request.
    */
   shorten(maxMs: number): void;
   remainingMs(): number;
@@ -39,8 +40,8 @@ export type NodePause = {
 const WITH_OTHERS = { firstMs: 1000, longestMs: 60_000 };
 export const ALONE = { firstMs: 250, longestMs: 5000 };
 /**
- * The pause after a hang is longer than the timeout by this factor. Otherwise, if a second node hangs as well, the first one would be asked
- * again.
+ * The pause after a hang is longer than the timeout by this factor. If it weren't, and a second node hung as well, the first one would be
+ * asked again.
  */
 const COST_FACTOR = 2;
 /** A single successful answer between two refusals isn't a recovery. */

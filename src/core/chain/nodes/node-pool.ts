@@ -28,14 +28,14 @@ export type NodePool = {
   available(): Promise<Node[]>;
   /** Reports a wrong answer. Pauses the node, and doubles the pause with each consecutive report. */
   report(node: Node, problem: NodeProblem, reason: string): void;
-  /** Ends a node's series of failures, because one of its answers was verified. Called once per verified block. */
+  /** Ends a node's series of failures, because one of its answers was verified. Call this once per verified block. */
   praise(node: Node): void;
   health(): NodeHealth[];
   /** Restores a previous process's pauses, by the nodes' origins. Pauses of unknown nodes are ignored. */
   restore(pauses: readonly RememberedPause[]): void;
   /**
-   * Sets the id of block 0 (64 hex characters), which identifies a node's network. If it's `null`, it isn't known yet, and all nodes are
-   * accepted.
+   * Sets the id of block 0 (64 hex characters), which identifies a node's network. `null` means that the id isn't known yet, and then all
+   * nodes are accepted.
    */
   setGenesis(id: string | null): void;
   close(): Promise<void>;
@@ -150,7 +150,7 @@ function nameOrigins(nodes: readonly NodeSpec[]): string[] {
 /** A node in a pool, with its budget, its pauses and the state of its network check. */
 type NodeMember = {
   node: Node;
-  /** Whether the node isn't paused, out of budget, or on the wrong network. */
+  /** Whether the node can be asked: it's on the right network, not paused, and has requests left in its budget. */
   isUsable(): boolean;
   isRecognised(): boolean;
   isOnTrial(): boolean;

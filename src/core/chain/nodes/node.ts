@@ -2,9 +2,9 @@ import { AppError } from '../../domain/errors.ts';
 import type { Question, Substitutable } from './question.ts';
 
 /**
- * `maxBytes`: a limit below the question's own. `isOptional`: a stranger chose the question, so the node isn't paused if the question may
- * be at fault, for example if the answer is too large, too late or unreadable. `mayBeLarge`: the node isn't blamed for an answer that is
- * too large. `wantsBytes`: use gRPC, even if the node is normally asked over HTTP.
+ * `maxBytes`: a limit for this call, below the question's own limit. `isOptional`: a stranger chose the question, so the node isn't paused
+ * if the question may be at fault, for example if the answer is too large, too late or unreadable. `mayBeLarge`: the node isn't blamed for
+ * an answer that is too large. `wantsBytes`: use gRPC, even if the node is normally asked over HTTP.
  */
 export type AskOptions = {
   timeoutMs?: number;
@@ -17,7 +17,7 @@ export type AskOptions = {
 export type Node = {
   /** The base URL. Its path may be a secret. */
   url: string;
-  /** For logs and evidence; contains no credentials, key or path. Unique among a pool's nodes. */
+  /** The node's name in logs and evidence, which contains no credentials, key or path. Unique among a pool's nodes. */
   origin: string;
   operator: string;
   /** Whether the node can return raw bytes. */
@@ -75,9 +75,12 @@ export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
   });
 }
 
-/** An operator whose block can't be judged yet: for a while, the others are preferred, without treating it as faulty. */
+/**
+ * Remembers an operator whose block can't be judged yet. For a while, other operators are preferred, but the avoided one isn't treated as
+ * faulty.
+ */
 export type Avoidance = {
-  /** Call this when a node's answer can't be judged. It replaces the operator that was avoided before. */
+  /** Call this when a node's answer can't be judged. The node's operator replaces the one that was avoided before. */
   avoid(node: Node): void;
   isAvoided(node: Node): boolean;
   /** Returns the nodes in order of preference, with the avoided operator's nodes at the end. */

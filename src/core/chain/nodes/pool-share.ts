@@ -12,11 +12,11 @@ type Options = {
   now(): UnixMs;
 };
 
-/** If a node accepts only a few requests per second, the watcher has to wait for at most this many requests from us. */
+/** If a node accepts only a few requests per second, the watcher has to wait for at most this many requests of the long-running work. */
 const AT_ONCE = 2;
 /** The pause before each request. It limits the rate to 40 requests per second, which is about 30 blocks and a quarter of a CPU core. */
 const REST_MS = 50;
-/** No user is waiting for the answer, so the timeout can be as long as for a single node. */
+/** No user is waiting for the answer, so the timeout can be as long as if there were only one node. */
 const TIMEOUT_MS = 10_000;
 const DAY_MS = 24 * 60 * 60_000;
 /** Following a chain takes 75,000 requests per day, and payers' lookups take at most 17,340. */
@@ -38,7 +38,7 @@ export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
       inTurn(async () => {
         await delay(REST_MS, undefined, { signal });
         leaveOthersTheirs(node, now());
-        // A node without history isn't to blame if it can't answer these questions.
+        // The questions are optional, because a node without history isn't to blame if it can't answer them.
         return unlessAborted(signal, () => node.ask(question, { timeoutMs: TIMEOUT_MS, ...call, isOptional: true }));
       }),
   });

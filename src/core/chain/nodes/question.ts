@@ -24,7 +24,7 @@ export type Question<Answer> = {
     shape?: JsonShape;
     read(json: unknown): Answer;
   };
-  /** `null` if gRPC has no such call. */
+  /** This is `null` if gRPC has no such call. */
   grpc: GrpcCall<Answer> | null;
 };
 

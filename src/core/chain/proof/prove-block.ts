@@ -59,8 +59,8 @@ type Expected = { number: number; slotMs: number | null };
 /**
  * Proves a block from its bytes: its id and signature belong to the header, and the header commits to exactly these transactions with their
  * signatures and results. The caller must check whether the signer is the producer's key. `slotMs`: block times are multiples of this;
- * `null` if unknown. If the node's JSON omits some of the bytes, the block remains unproven. Errors, both retryable: `NODE_REFUSED` (it
- * isn't this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes).
+ * `null` if unknown. If the node's JSON omits some of the bytes, the block remains unproven. Errors, both retryable: `NODE_REFUSED` (the
+ * node returned a different block), `BLOCK_UNVERIFIABLE` (the block contradicts its own hashes).
  */
 export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: AccountHex }): ExaminedBlock {
   const { number, usdt } = expected;
@@ -179,17 +179,18 @@ function contradicts(seen: string): AppError {
   return new AppError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`, { retryable: true });
 }
 
-/** More than the number of keys that a network's producers have, so that keys in use stay cached. */
+/** A network's producers have fewer keys than this, so all keys in use stay cached. */
 const MAX_KEYS = 128;
 /** DER of a SubjectPublicKeyInfo with an uncompressed secp256k1 point (RFC 5480), without the point itself. */
 const SPKI_PREFIX = Buffer.from('3056301006072a8648ce3d020106052b8104000a034200', 'hex');
 
-/** Keys recovered from signatures, oldest first, by the producer whose blocks they signed. */
+/** Keys that were recovered from signatures, by the producer of the signed blocks. The oldest one comes first. */
 const keys = new Map<string, { signer: AccountHex; key: KeyObject }>();
 
 /**
  * Returns the account that signed a header, or `null` if the signature is invalid. Recovering a key from a signature takes 1.4 ms, but
- * verifying one with a known key needs only a quarter of that (OpenSSL), so the key from the producer's earlier blocks is tried first.
+ * verifying one with a known key needs only a quarter of that (OpenSSL), so Quittance first tries the key from the producer's earlier
+ * blocks.
  */
 export function recoverProducer(producer: AccountHex, header: Uint8Array, signatureHex: string): AccountHex | null {
   const known = keys.get(producer);

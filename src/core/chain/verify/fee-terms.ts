@@ -9,10 +9,13 @@ import type { NodePool } from '../nodes/node-pool.ts';
  */
 export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint };
 
-/** The contract limits what its owner can set (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`), so a node that reports more is wrong. */
+/**
+ * The contract limits the fee that its owner can set (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`), so a node that reports a higher one
+ * is wrong.
+ */
 const MAX_BASIS_POINTS = 20n;
 const MAX_FEE = 50_000_000n;
-/** Without this minimum interval, a node that shows odd splits could make Quittance ask the contract about each one. */
+/** Without this minimum interval, a node that shows inexplicable fees could make Quittance ask the contract about each of them. */
 const REFRESH_MS = 60_000;
 /** Previous terms are kept because they explain older blocks. */
 const MAX_KNOWN = 16;
@@ -22,13 +25,14 @@ const LEAST_OPERATORS = 2;
 export type KnownTerms = {
   known(): readonly FeeTerms[];
   /**
-   * Returns the contract that Tether's replaced contract (`deprecate`) forwards calls to in a block at that height, or `null` if none is
-   * known.
+   * Once Tether has replaced its contract (`deprecate`), the old contract forwards calls to a successor. Returns the successor in a block
+   * at that height, or `null` if none is known.
    */
   successorAt(number: number): AccountHex | null;
   /**
    * Call this when a direct call in the block at that height logged nothing itself. Returns whether operators agree that the contract was
-   * replaced. The successor counts only from that height on, because it may have been a different token before. Asks at most once a minute.
+   * replaced. The successor counts only from that height onwards, because it may have been a different token before. Asks at most once a
+   * minute.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
   /**
@@ -56,7 +60,10 @@ export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint 
   return fee > maxFee ? maxFee : fee;
 }
 
-/** A contract only reports its current terms. They are added to the previous ones, and apply to every block that is read from now on. */
+/**
+ * A contract reports only its current terms. Quittance adds them to the previous ones, and uses all of them for every block that it reads
+ * from now on.
+ */
 export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
   const known = new Map<string, FeeTerms>();
   let nextMs = Number.NEGATIVE_INFINITY;
@@ -71,7 +78,7 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
     heard = await Promise.all(nodes.map(async (node) => ({ origin: node.origin, terms: await readTerms(node, usdt) })));
     const answers = heard.flatMap(({ terms }) => terms ?? []);
     const [first] = answers;
-    // If one operator reports different terms, it may be the honest one, so no terms count.
+    // If one operator reports different terms, it may be the only honest one, so no terms count.
     const names = new Set(answers.map(nameOf));
     if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
     const { successor: replacedBy, ...terms } = first;

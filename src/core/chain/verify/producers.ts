@@ -19,13 +19,13 @@ import type { NodePool } from '../nodes/node-pool.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import type { SolidHeader } from './read-block.ts';
 
-/** The current set, and earlier sets because their members made the older blocks. Newest first. */
+/** The current set of producers, and earlier sets, whose members produced the older blocks. Newest first. */
 export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
 
 /** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
 export const PERIOD_MS = 6 * 3_600_000;
 
-/** How many earlier sets still count. A vote and key changes can follow each other within a few blocks. */
+/** How many earlier sets still count. More than one is needed, because a vote and key changes can follow each other within a few blocks. */
 const EARLIER_SETS = 3;
 
 /** Returns the producers in the database, or `null` before the first start. */
@@ -34,7 +34,7 @@ export async function loadProducers(db: Sql, network: Network): Promise<KnownPro
   return newest === undefined ? null : { newest, earlier };
 }
 
-/** Whether a current or recent producer signed the block with its own key. */
+/** Whether a current or recent producer signed the block with the key that is known for it. */
 export function isSignedBy({ newest, earlier }: KnownProducers, header: Signed): boolean {
   return [newest, ...earlier].some((set) => isMember(set, header));
 }
@@ -71,9 +71,9 @@ type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<N
 
 /**
  * Asks different operators' nodes for the current producers, and adopts the set that `agreement` of them report if a vote can have caused
- * the change. Per period, it accepts so few new members that they can't decide anything on their own. The key of the producer `suspect` is
- * requested again; `clock` is this server's clock. Returns the set that is current afterwards. Errors: `NODES_DISAGREE`; `NODE_REFUSED` if
- * too few nodes answer.
+ * the change. In each period, it accepts only so many new members that they can't decide anything on their own. The key of the producer
+ * `suspect` is requested again; `clock` is this server's clock. Returns the set that is current afterwards. Errors: `NODES_DISAGREE`;
+ * `NODE_REFUSED` if too few nodes answer.
  */
 export async function refreshProducers(
   deps: ProducerDeps,
@@ -163,8 +163,8 @@ function textOf(producers: ProducerSet['producers']): string {
 }
 
 /**
- * Refuses a set that contains more new keys than votes can have added since the last period's set. A member that signs with another key
- * counts as new. `now` is this server's clock, because nodes can claim any time.
+ * Refuses a set that contains more new keys than votes can have added since the last period's set. A known member with a new key counts as
+ * new. `now` is this server's clock, because nodes can claim any time.
  */
 async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
   const period = Math.floor(now / PERIOD_MS);
@@ -173,7 +173,8 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
   const old = new Set(before.producers.map(pairOf));
   const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
-  // The periods don't count from when the set was adopted, because a set that was current an hour ago can't be a week of changes behind.
+  // The periods are counted from the last confirmation of the set, not from its adoption, because a set that was current an hour ago can't
+  // be a week of changes behind.
   const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
   const size = before.producers.length;
   const bound = Math.max(1, size - solidThreshold(size)) * periods;

@@ -30,7 +30,7 @@ import { type BlockLogs, NoLogOfCall, readLogs } from './read-logs.ts';
 /** The input for checking a network's blocks. `slotMs`: block times are multiples of this; `null` if unknown. */
 export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
 
-/** The input that a check depends on, apart from the node. `agreement`: how many operators must agree. */
+/** Everything that a check needs, apart from the node. `agreement`: how many operators must agree. */
 export type ReadDeps = ChainParameters & {
   db: Sql;
   network: Network;
@@ -48,7 +48,7 @@ export const SLOT_MS = 3000;
  * which is above the target.
  */
 export const RANGE_BLOCKS = 6;
-/** Blocks per request if logs replace all infos, because infos take most of the memory. */
+/** Blocks per request if logs replace all infos. There can be more of them, because infos take most of the memory. */
 export const LONG_RANGE_BLOCKS = 16;
 /** Maximum number of concurrent requests for single transactions' infos, and the timeout for all of them. */
 const PARALLEL_INFOS = 4;
@@ -71,16 +71,16 @@ export type ReadBlock = {
 };
 
 /**
- * Reads the block at a height and its USDT logs, and checks the logs against the block. Both come from one node, unless only another node
- * shows all of the block's bytes. Returns `null` if the node doesn't have it yet. A miss costs one request, a block costs two. Errors:
- * `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
+ * Reads the block at a height and its USDT logs, and checks the logs against the block. The block and its logs come from the same node,
+ * unless only another node shows all of the block's bytes. Returns `null` if the node doesn't have it yet. A miss costs one request, and a
+ * block costs two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
  */
 export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
   const block = await readExamined(deps, node, number);
   return block === null ? null : withLogs(deps, node, block);
 }
 
-/** Like `readBlock`, but at the head, where the back end for infos may lag behind the others at the same address: `no-infos`. */
+/** Like `readBlock`, but for the newest block. Returns `no-infos` if the back end for infos lags behind the node's other back ends. */
 export async function readHeadBlock(
   deps: ReadDeps,
   node: Node,
@@ -107,10 +107,10 @@ type Word = { node: Node; block: ExaminedBlock; logs: BlockLogs; digest: string 
 
 /**
  * Settles a block when a node's JSON doesn't contain all of the block's bytes. Either one of its transactions has fields that JSON omits,
- * which anyone can add, or the node is dishonest. All other nodes are asked. If one shows the raw bytes, or JSON that reproduces them, they
- * decide. If none does, the operators decide: as many as must agree, and at least two, must show the same id, transactions, results and
- * logs. Like any other block, it counts once the headers built on it make it irreversible. Errors: `NODES_DISAGREE` if another node may
- * show more in a moment, otherwise `BLOCK_UNVERIFIABLE`.
+ * which anyone can add, or the node is dishonest. All other nodes are asked. If one of them shows the raw bytes, or JSON that reproduces
+ * them, these bytes decide. Otherwise `agreement` operators, and at least two, must show the same id, transactions, results and logs. Like
+ * any other block, it counts once the headers built on it make it irreversible. Errors: `NODES_DISAGREE` if another node may show more in a
+ * moment, otherwise `BLOCK_UNVERIFIABLE`.
  */
 async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
   const { number } = block;
@@ -138,7 +138,7 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
     return withItsLogs(deps, different);
   }
   const isMissing = shown.some((each) => each.block === null && each.node !== node) || heard.length < asserted.length;
-  // No node is paused, because each may be honest and can still provide irreversible blocks below this one.
+  // Don't pause any node, because each of them may be honest, and can still provide irreversible blocks below this one.
   throw new AppError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard), {
     retryable: true,
   });
@@ -229,8 +229,7 @@ async function readExamined(
 }
 
 /**
- * Reads a block's logs. Returns `null` if the node doesn't have the block yet or is on another branch for a moment, because neither is a
- * fault.
+ * Reads a block's logs. Returns `null` if the node doesn't have the block yet, or is on another branch for a moment. Neither is a fault.
  */
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   const byBytes = await readByBytes(deps, node, block);
@@ -261,9 +260,9 @@ export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBloc
 }
 
 /**
- * Reads a block's logs from the separate gRPC API of a node that is normally asked over HTTP. Bytes can be read in a fraction of the time
- * that JSON takes, which matters if a stranger has filled the block. Returns `null` if the node has no such API or its answer can't be
- * used. The node isn't blamed for either.
+ * Reads a block's logs from the separate gRPC API of a node that is normally asked over HTTP. Reading bytes takes a fraction of the time
+ * that JSON takes, which matters if a stranger has filled the block with large transactions. Returns `null` if the node has no such API or
+ * its answer can't be used. The node isn't blamed for either.
  */
 async function readByBytes(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   if (!node.isOpenFor('bytes')) return null;
@@ -296,12 +295,13 @@ async function judgeLogs(
     // Judge again, now with the successor's logs.
     return judge(await readInfos(deps, node, block, isByBytes));
   } finally {
-    // Awaited promises keep their results until the next full garbage collection, which may be hundreds of blocks later.
+    // Empty the array, because awaited promises keep their results until the next full garbage collection, which may be hundreds of blocks
+    // later.
     infos.length = 0;
   }
 }
 
-/** Explains to the operator how the held payment relates to a contract that Tether replaced. */
+/** Explains to the operator that the payment is held because nodes say that Tether has replaced the contract. */
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
@@ -310,8 +310,8 @@ function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppEr
 }
 
 /**
- * Costs one request, or none if the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
- * must not delay it; in that case, single transactions are requested.
+ * Costs one request, or none if the block proves that nothing in it can have logs. A stranger may have filled the block with megabytes of
+ * results. To avoid a delay, Quittance then requests single transactions.
  */
 async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByBytes = false): Promise<ShownInfo[]> {
   if (block.isProven && !block.transactions.some(mayHaveLogs))
@@ -327,7 +327,7 @@ async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByB
   return readSingleInfos(deps, node, block);
 }
 
-/** If another node is available, a slow one is abandoned. The last node may take as long as it needs. */
+/** If another node is available, Quittance stops waiting for a slow one. The last node may take as long as it needs. */
 async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
   const startedMs = performance.now();
   return inGroups(block.transactions, PARALLEL_INFOS, async (transaction) => {
@@ -413,8 +413,8 @@ export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promis
 }
 
 /**
- * Reads a header, whether irreversible or not. If the back ends behind one address disagree about irreversibility, all of them have this
- * header.
+ * Reads a header, whether irreversible or not. Even if the back ends behind one address disagree about irreversibility, all of them have
+ * this header.
  */
 export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
@@ -460,7 +460,7 @@ export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node
   try {
     return check();
   } catch (error) {
-    // Any error in a check is due to the node's answer, and its message may be arbitrarily long.
+    // Any error in a check is due to the node's answer, and the error's message may be arbitrarily long.
     const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
     const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
     const reason = reasonOf(error).slice(0, MAX_REASON);

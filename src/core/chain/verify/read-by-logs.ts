@@ -8,7 +8,7 @@ import type { FeeTerms } from './fee-terms.ts';
 import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';
 import { readLogs } from './read-logs.ts';
 
-/** For a single block, infos don't take more requests than logs. */
+/** For a single block, logs don't save any requests. */
 const MIN_BLOCKS = 2;
 
 /** The blocks where logs were enough, and the nodes whose logs couldn't be used for any block. */
@@ -17,11 +17,11 @@ type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 /**
  * Returns the blocks for which USDT logs, shown by each of `nodes` over JSON-RPC, can replace infos. This is the case if only direct calls,
  * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
- * transfers of project addresses. Other blocks need infos, which show a log's position in its transaction. A node's answer for a block
- * counts only if it contains at least one direct call, and every direct call that the block proves, because a node that hasn't indexed the
- * block returns nothing. Its logs must also lie, in order, between logs from an earlier and a later block in the same answer, because nodes
- * silently truncate long answers. So a node can't hide more than it can with infos: only transfers made by contracts. `nodes` must belong
- * to different operators, as many as must agree. Each node is asked once, or not at all if that doesn't save any requests.
+ * transfers of project addresses. Other blocks need infos, which show a log's position in its transaction. A node that hasn't indexed a
+ * block returns no logs for it. So a node's answer for a block counts only if it contains every direct call that the block proves, and the
+ * block has at least one. Nodes also silently truncate long answers. So the answer must contain, in order, logs of an earlier block, of
+ * this block and of a later block. That way a node can't hide more than it can with infos: only transfers made by contracts. `nodes` must
+ * belong to different operators, as many as must agree. Each node is asked once, or not at all if that doesn't save any requests.
  */
 export async function readByLogs(
   deps: ReadDeps,

@@ -14,11 +14,11 @@ export type BlockLogs = {
   events: ContractEvent[];
   /** SHA-256 (hex) of all USDT logs that the header doesn't prove, in order. Nodes that show the same logs have the same digest. */
   digest: string;
-  /** Whether a direct call appeared to be split in a way that no known contract terms explain. Its whole amount counts. */
+  /** Whether the logs split a direct call's amount in a way that no known fee terms explain. The call's whole amount counts. */
   hasOddSplit: boolean;
   /** Whether a direct call logged nothing itself, because the contract was replaced. In that case, its effect relies on nodes alone. */
   isForwarded: boolean;
-  /** The contract that replaced USDT's and whose transfers are included, or `null` if none was known. */
+  /** The contract that replaced the USDT contract. Its transfers are included. `null` means that none was known. */
   successor: AccountHex | null;
 };
 
@@ -35,7 +35,7 @@ const ACCOUNT = /^(?:41)?[0-9a-f]{40}$/;
 const PREFIXED = /^0{22}41/;
 const NO_PREFIX = '0'.repeat(24);
 
-/** The EVM has LOG0 to LOG4. */
+/** The EVM has the instructions LOG0 to LOG4, so a log has at most four topics. */
 const MAX_TOPICS = 4;
 
 /**
@@ -73,7 +73,7 @@ export function readLogs(
     logs.transfers.push(...transfers);
     logs.hasOddSplit ||= isOdd;
     logs.isForwarded ||= isForwarded;
-    // A proven transfer is the same in every node's logs, because different logs were refused above.
+    // The digest leaves out proven transfers. They are the same in every node's logs, because logs that differ were refused above.
     if (!transfers.some(({ isProven }) => isProven)) {
       for (const { logIndex, topics, data, isOfSuccessor } of usdtLogs)
         digest.update(`${txId} ${logIndex} ${topics.join()} ${data}${isOfSuccessor ? ' of its successor' : ''}\n`);
@@ -176,18 +176,20 @@ function readCall(
   // Such a call moves nothing, whatever its logs say. Otherwise a node could turn it into a payment.
   if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return { transfers, isOdd: false };
   if (transfers.length === 1 && first?.from === from && first.to === to && first.amount === value) {
-    // A direct call always writes this log first, whatever logs a node shows before it. Setting the index to 0 gives the transfer a single
-    // identity.
+    // A direct call always writes this log first, whatever logs a node shows before it. With the index 0, the transfer has the same
+    // identity for every node.
     return { transfers: [{ ...first, logIndex: 0, isProven: true }], isOdd: false };
   }
-  // A fee adds a second Transfer to the contract's owner: after the first one for `transfer`, before it for `transferFrom`.
+  // If there's a fee, the contract logs a second Transfer, to its owner. It's the second log for `transfer`, and the first one for
+  // `transferFrom`.
   if (first !== undefined && second !== undefined && transfers.length === 2) {
     const [fee, rest] = first.to === to ? [second, first] : [first, second];
     const isSplit = fee.amount > 0n && fee.amount + rest.amount === value;
     if (isSplit && rest.to === to && first.from === from && second.from === from) {
       const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
       if (isDue) return { transfers, isOdd: false };
-      // The header commits to the call and its success, but not to any other split. Without a fee, the transfer is the first log.
+      // The header proves the call and its success, so the whole amount was transferred unless a known fee explains the split. Without a
+      // fee, the transfer is the first log.
       return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
     }
   }

@@ -45,13 +45,13 @@ const MAX_OF_ONE_LINK = 4;
 /** If a node fails or doesn't have the transaction, another one may have it. */
 const MAX_NODES = 2;
 /**
- * This is enough for one whole question: either two nodes don't know the transaction, or the first node shows it. After a failure it takes
- * more.
+ * This is enough for one whole question: either two nodes don't know the transaction, or the first node shows it. After a failure, a
+ * question needs more requests.
  */
 const REQUESTS_A_SPEND = 2;
 /**
- * A transaction in an irreversible block, and its size, never change. Above that block, transactions may appear, move or disappear with
- * each block.
+ * An answer about a transaction in an irreversible block, or about its size, never changes. In later blocks, transactions may still appear,
+ * move or disappear with each new block.
  */
 const FINAL_MS = 10 * 60_000;
 const FLEETING_MS = 3000;
@@ -103,7 +103,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
   };
 }
 
-/** Whether the answer can never change. This is decided at read time, because a later block at that height may be a different one. */
+/** Whether the answer can never change. This is decided when the answer is read, because the block at that height may be replaced later. */
 function staysSo(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
   if (facts.kind === 'unavailable') return facts.why === 'too-large';
   if (facts.kind !== 'done' && facts.kind !== 'failed') return false;
@@ -239,7 +239,7 @@ function readFactsOf(
   try {
     return readFacts(txId, shown, known);
   } catch (error) {
-    // Any error in a check is due to the node's answer, and its message may be arbitrarily long.
+    // Any error in a check is due to the node's answer, and the error's message may be arbitrarily long.
     const reason = reasonOf(error).slice(0, MAX_REASON);
     throw new AppError('NODE_REFUSED', `${node.origin}: ${reason}`, { retryable: true });
   }
@@ -285,7 +285,7 @@ function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Kn
   const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
   if (!isHeight || !isTime)
     throw new TypeError(`it reports a transaction in block ${blockNumber} at ${blockTimeStamp}`);
-  // A local network, and so its examined blocks, may be ahead of the clock.
+  // A local network's blocks, including the examined ones, may be ahead of the clock.
   const isAhead = blockTimeStamp - Math.max(now, head?.time ?? now) > MAX_AHEAD_MS;
   if (isAhead || (head !== null && blockNumber - head.number > MAX_AHEAD_BLOCKS)) {
     throw new RangeError(

@@ -16,26 +16,30 @@ export type Walk = {
   checkpoint: Checkpoint;
   /**
    * Returns as many members as the checkpoint has. Their keys are used to count the blocks up to `newest`. After a failure the next call
-   * resumes. Errors: `CHAIN_CONTRADICTION` if the blocks don't lead there, or too slowly; `NO_NODE` if no node shows them.
+   * resumes. Errors: `CHAIN_CONTRADICTION` if the blocks don't lead to `newest`, or only in too many steps; `NO_NODE` if no node shows the
+   * blocks.
    */
   to(nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]>;
 };
 
-/** Shorter than the 7,198 blocks between two votes, so that at most one vote can change the members within a stride. */
+/** This is shorter than the 7,198 blocks between two votes, so that at most one vote can change the members within a stride. */
 const MIN_STRIDE = 7000;
 /**
  * An attempt reaches as far ahead as known members still produce blocks, so many changes need more attempts. All attempts together read up
  * to 21,600 headers.
  */
 const MAX_ATTEMPTS = 200;
-/** Former producers may have sold or lost their keys since then, and 19 such keys are enough to forge another chain. */
+/**
+ * A checkpoint must not be older than this. Former producers may have sold or lost their keys since then, and 19 such keys are enough to
+ * forge another chain.
+ */
 const MAX_AGE_MS = 2 * 365 * 86_400_000;
-/** If the chain contradicted the checkpoint, the same nodes aren't asked again for this long, because they would show the same. */
+/** If the chain contradicted the checkpoint, the same nodes aren't asked again for this long, because their answers would be the same. */
 const REFUSED_MS = 600_000;
 
 /**
- * From a known set, the walk looks as far ahead as enough of its members are still producing blocks: first at the newest block, then at
- * half the distance, and so on. Nothing is stored, so it starts over after a restart.
+ * From a known set of producers, the walk jumps as far ahead as enough of its members are still producing blocks. It first tries the newest
+ * block, then half the distance, and so on. It stores nothing, so it starts over after a restart.
  */
 export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
   let known = checkpoint.producers;
@@ -50,7 +54,9 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
     refusal = { error, untilMs: performance.now() + REFUSED_MS, asked: originsOf(nodes) };
     return error;
   };
-  /** Asks one node, or all nodes if no shorter stride is possible. In that case, nodes with invalid runs are reported and paused. */
+  /**
+   * Asks one node, or all nodes if no shorter stride is possible. If it asked all nodes, those with invalid runs are reported and paused.
+   */
   const look = async (nodes: readonly Node[], first: number, isShortest: boolean) => {
     const failed: string[] = [];
     const doubted: { node: Node; votes: number }[] = [];
@@ -147,7 +153,7 @@ export async function idShownBy(deps: ReadDeps, node: Node, number: number): Pro
   return header?.id ?? null;
 }
 
-/** Counts the named producers that the walk led to with the same key. `isEnough`: this many can decide. */
+/** Counts the named producers that the walk also found, with the same key. `isEnough` means that this many producers can decide. */
 export function explainedBy(walked: readonly Member[], named: readonly Member[]): { count: number; isEnough: boolean } {
   const known = new Set(walked.map(({ account, signer }) => `${account} ${signer}`));
   const count = named.filter(({ account, signer }) => known.has(`${account} ${signer}`)).length;
@@ -205,8 +211,8 @@ function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }
 /**
  * Returns the producers of a run's blocks, as many as were known before, or `null` if too few of the known members built on a whole round.
  * Only blocks that they built on count, because anyone can append blocks. This proves who produced a block, but not which key signed it: a
- * block id doesn't cover the signature, so nodes can show different ones. Therefore a signature proves a new key only if it's the
- * producer's own address. A new member that signs with another key becomes a member without a vote.
+ * block id doesn't cover the signature, so nodes can show different signatures. Therefore a signature proves a new key only if it's the
+ * producer's own address. If a new member signs with any other key, it becomes a member whose blocks don't count.
  */
 export function membersAfter(known: readonly Member[], run: readonly ProvenHeader[]): Member[] | null {
   const voters = new Set(known.map(({ account }) => account));

@@ -1,7 +1,7 @@
 import { isLoopbackLink } from '../loopback.ts';
 import { parseUrl } from '../url.ts';
 
-/** A support contact as pages show it. `href` is `null` if it's only text, such as a Telegram account name. */
+/** A support contact as pages show it. `href` is `null` if the contact is only text, such as a Telegram account name. */
 export type SupportLink = { text: string; href: string | null };
 
 /** Turns `help@shop.example` into a `mailto:` link, and an https URL into a link. Anything else stays text. */
@@ -20,7 +20,7 @@ export function contactProblem(contact: string): string | null {
   return lineProblem(contact, { most: MAX_CONTACT, give: 'an e-mail address, a link or a name' })?.reason ?? null;
 }
 
-/** Why a line of text is refused. The codes are the ones in the API's field errors. */
+/** Why a line of text is refused. These codes also appear in the API's field errors. */
 type LineProblem = { code: 'WRONG_LENGTH' | 'WRONG_CHARACTER'; reason: string };
 
 /**
@@ -77,10 +77,12 @@ export function readLink(text: string): ReadLink {
 
 /** The placeholder for the invoice id in a return link. */
 const PLACE = '{invoiceId}';
-/** It's as long as an id, and has no characters that need encoding. */
+/** This stand-in for an id has the length of a real one, and has no characters that need encoding. */
 const STAND_IN = `inv_${'0'.repeat(26)}`;
 
-/** Reads a return link. It works like `readLink`, but the path, query or fragment may contain `{invoiceId}` any number of times. */
+/**
+ * Reads a return link. This function works like `readLink`, but the path, query or fragment may contain `{invoiceId}` any number of times.
+ */
 export function readReturnUrl(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   const rest = text.replaceAll(PLACE, '');
@@ -115,7 +117,7 @@ const MAIL_ADDRESS =
   /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i;
 
 /**
- * Also includes line separators, and characters that embed, override or isolate a text direction. Joiners are allowed, because Persian
- * needs them.
+ * The pattern also includes line separators, and characters that embed, override or isolate a text direction. Joiners are allowed, because
+ * Persian needs them.
  */
 const HIDDEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;

@@ -41,7 +41,7 @@ function readOrigin(text: string): string | null {
 
 /** Returns a shop's origins, taken from its project's settings. */
 export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
-  // Someone may have written any text directly to the database, so it must not break anything.
+  // Someone may have written any text directly to the database, so invalid text must not break anything.
   const own = returnUrl === null ? null : parseUrl(returnUrl);
   return [...new Set([...(own === null ? [] : [own.origin]), ...(embedOrigins?.split(' ') ?? [])])];
 }

@@ -19,7 +19,7 @@ export type LookupInvoice = {
   payableAfter: UnixMs;
   /** The time of the first block where the transaction was seen with exactly this transfer. A fork may have moved it since then. */
   firstSeenAt: UnixMs | null;
-  /** The transaction that paid the invoice, or the first one that is about to. */
+  /** The transaction that paid the invoice, or the first one that is about to pay it. */
   payingTxId: string | null;
   /** Whether this transaction has ever been seen as the invoice's payment, in any block. */
   wasSighted: boolean;
@@ -46,8 +46,8 @@ export type LookupAnswer =
   /** The transfer will pay once Quittance has recorded its block, unless there's an `earlierTransaction` (see above). */
   | ({ code: 'exact_not_yet_examined'; earlierTransaction: string | null } & Exact)
   /**
-   * A node shows the transaction in an examined block that isn't irreversible, but Quittance hasn't found it there, or not enough nodes
-   * have shown it yet.
+   * A node shows the transaction in an examined block that isn't irreversible. Quittance hasn't found it there, or not enough nodes have
+   * shown it yet.
    */
   | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
   /** A node shows the transaction in a recorded block, but Quittance didn't find it among the block's transfers. */
@@ -84,16 +84,19 @@ export type GeneralAnswer = Extract<
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
 /** A USDT contract state in which the transfer would fail again. */
 type StateReason = (typeof STATE_EFFECTS)[ContractState]['lookUp'];
-/** `unknown` means no token that leaves a trace in the logs. Lookups don't check whether a called contract moved TRX. */
+/** `unknown` means that the logs show no token transfer, but a called contract may have moved TRX, which lookups don't check. */
 type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
 
 /** With 27 producers, a block becomes irreversible when 19 of them have built on it. */
 const REQUIRED_CONFIRMATIONS = 19;
 /** Wallets show an id before the network has put the transaction into a block. */
 const NOT_FOUND_AGAIN_SECONDS = 60;
-/** Nodes pause for a few seconds after refusals; requests for one link are limited per minute; the size of a transaction never changes. */
+/**
+ * Nodes that refused requests are paused for a few seconds, and the requests for a link are limited per minute. A transaction's size never
+ * changes.
+ */
 const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 600 } as const;
-/** It takes a minute until 19 producers have built on a block. By then, a real transfer is confirmed or recorded. */
+/** It takes a minute until 19 producers have built on a block. By then, Quittance has confirmed or recorded a real transfer. */
 const NOT_CONFIRMED_AGAIN_SECONDS = 60;
 
 /**
@@ -122,10 +125,10 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
   }
 }
 
-/** The answer if no invoice is given: it describes the transfer to one of our addresses, or the largest if there are several. */
+/** The answer if no invoice is given. It describes the transfer to one of our addresses, or the largest of several such transfers. */
 export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
 
-/** Explains a transaction that an installation with these addresses has no record of. */
+/** Explains a transaction that the ledger has no record of. `isOurs` says which accounts are the installation's own. */
 export function answerUnclaimed(
   facts: TransactionFacts,
   isOurs: (account: AccountHex) => boolean,

@@ -1,7 +1,7 @@
 import { type MicroUsdt, microUsdt } from '../money.ts';
 import { trimPasted } from './compare-pasted.ts';
 
-/** No exchange charges this much, and the sum with any amount can still be written. */
+/** No exchange charges this much, and the sum of this fee and any amount can still be formatted. */
 const FEE = /^(\d{1,6})(?:\.(\d{1,6}))?$/;
 
 /** Digits as typed on Arabic and Persian keyboards. */

@@ -8,8 +8,8 @@ export type LedgerFacts = InBlock & ({ kind: 'matched' } | { kind: 'duplicate' }
 /** A node's facts about a transaction, regardless of any invoice. Amounts are greater than 0. */
 export type TransactionFacts =
   /**
-   * `used-up`: the requests allowed for this link, or for all links together, are used up. `too-large`: the transaction exceeds the size
-   * limit.
+   * `used-up`: no more requests are allowed for this link, or for all links together, at the moment. `too-large`: the transaction exceeds
+   * the size limit.
    */
   | { kind: 'unavailable'; why: 'for-now' | 'used-up' | 'too-large' }
   | { kind: 'not-found' }

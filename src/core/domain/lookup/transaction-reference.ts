@@ -4,12 +4,12 @@ import { trimPasted } from './compare-pasted.ts';
 export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
 
 /**
- * The meaning of a text that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or why it isn't an
- * id.
+ * The result of reading a text that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or the reason
+ * why the text isn't an id.
  */
 export type TransactionReference =
   /**
-   * `hasPrefix`: the id was written as `0x…`, like Ethereum ids, and like TRON ids in tools that use JSON-RPC. `linkTo`: the id was in a
+   * `hasPrefix`: the id was written as `0x…`, as Ethereum ids are, and as tools that use JSON-RPC write TRON ids. `linkTo`: the id was in a
    * link to an explorer of that network.
    */
   | { kind: 'id'; txId: string; hasPrefix: boolean; linkTo: LinkedNetwork | null }

@@ -1,8 +1,8 @@
 import type { Manifest, ProjectEntry, XpubRange } from './manifest.ts';
 
 /**
- * Beyond this, addresses are only counted, because no one compares thousands by eye, and the first and last address in a range identify the
- * wallet.
+ * If there are more addresses than this, the description shows only their number, because no one compares thousands by eye. For a range,
+ * the first and the last address are enough to identify the wallet.
  */
 const MAX_LISTED = 50;
 

@@ -5,8 +5,8 @@ import { formatNetworks, type Manifest, vouchedAddresses } from './manifest.ts';
 export type ManifestHead = { text: string; digest: string; tree: AddressTree };
 
 /**
- * Returns a manifest's head. The head represents the whole manifest in a few lines, so that its signature and a short path are enough to
- * prove a single address. It contains the digest of all entries, and the root of the tree over the addresses. Example:
+ * Returns a manifest's head. The head represents the whole manifest in a few lines, so that the head's signature and a short path are
+ * enough to prove a single address. The head contains the digest of all entries, and the root of the tree over the addresses. Example:
  * `{"ledgerId":"…","leaves":2,"networks":"…","notAfter":"…","previous":null,"root":"…","serial":1,"v":1}`
  */
 export function headOf(manifest: Manifest, sha256: Sha256): ManifestHead {

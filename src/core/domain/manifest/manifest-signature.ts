@@ -4,7 +4,7 @@ import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64 } from '@scure/base';
 import type { ManifestSignature } from './manifest.ts';
 
-/** Separates these signatures from all others made with the same key; pass it to `ssh-keygen -Y sign -n`. */
+/** This namespace separates these signatures from all others made with the same key; pass it to `ssh-keygen -Y sign -n`. */
 export const SIGNATURE_NAMESPACE = 'quittance-manifest';
 
 /** A valid head must be signed by at least `needed` of `keys` (32 bytes each, in base64). */
@@ -34,7 +34,7 @@ export function lackOfSignatures(
   return `${count} of the ${keys.length} pinned keys signed this version, but ${needed} must sign${more}`;
 }
 
-/** Checks strictly by RFC 8032, unlike some lenient implementations, so a signature never fits a second text. */
+/** The check follows RFC 8032 strictly, unlike some lenient implementations, so that a signature never fits a second text. */
 function fits(head: string, { form, key, value }: ManifestSignature): boolean {
   try {
     const bytes = base64.decode(value);

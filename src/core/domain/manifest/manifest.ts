@@ -52,9 +52,9 @@ export type AddressProof = {
 
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
-/** A manifest of 100,000 addresses takes about four megabytes. */
+/** A manifest with 100,000 addresses is about four megabytes long. */
 export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
-/** Twice the number of keys that can be pinned, to allow a rotation. */
+/** This is twice the number of keys that can be pinned, so that a manifest can carry old and new signatures while keys are replaced. */
 export const MAX_SIGNATURES = 8;
 
 /** Returns the file's contents: a single line, with the same bytes for the same content. */

@@ -13,7 +13,7 @@ export type Suspect = {
   /** Its receiving address (`T…`). */
   address: string;
   createdAt: UnixMs;
-  /** A payment must be later than this. */
+  /** A payment must be in a block after this time. */
   payableAfter: UnixMs;
   expiresAt: UnixMs;
   /** The transfer that paid the invoice, or `null`. */
@@ -23,7 +23,7 @@ export type Suspect = {
 /** Another unmatched or duplicate transfer from the same sender to the same project. */
 export type Sibling = { amountMicro: bigint; at: UnixMs };
 
-/** The known facts about a transfer's sender, up to the transfer's time. */
+/** The facts about a transfer's sender that were known at the time of the transfer. */
 export type Sender = {
   isOurs: boolean;
   /** Whether the sender has received money from the project's addresses. */

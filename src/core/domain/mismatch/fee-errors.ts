@@ -4,7 +4,7 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;
 
-/** The exchanges' minimum withdrawals. Such an amount may be meant for any smaller invoice, so it says little. */
+/** The exchanges' minimum withdrawals. A payer who sends such an amount may mean any smaller invoice, so the amount proves little. */
 const MINIMUMS: readonly bigint[] = [10_000_000n, 20_000_000n, 50_000_000n, 100_000_000n];
 const MINIMUM_WEIGHT = 0.1;
 
@@ -41,7 +41,7 @@ const CENT = 10_000n;
 const OTHER_TENTHS = { uptoMicro: 10_000_000n, weight: 0.1 / 100 };
 const OTHER_CENTS = { uptoMicro: 1_000_000n, weight: 0.03 / 100 };
 
-/** How far an amount minus a share may deviate because of rounding. */
+/** The amount that arrives may be this much higher than the calculated one, because `lessShare` rounds down. */
 const SHARE_ROUNDING_MICRO = 1n;
 
 /** The share of payers who also lose a fee, among those who pay the requested amount. */
@@ -81,7 +81,7 @@ export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }
   });
 }
 
-/** A fee was deducted on the way, from the payable or from the requested amount. */
+/** Explains a fee that was deducted on the way, from the payable or from the requested amount. */
 export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro, externalId } = invoice;
   if (amountMicro >= payableMicro) return [];
@@ -134,7 +134,7 @@ function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Sl
   return [];
 }
 
-/** A round figure above the payable amount, probably rounded up for a fee that wasn't deducted after all. */
+/** Explains more money than the payable amount: the payer probably added a fee that wasn't deducted after all. */
 export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   const moreMicro = amountMicro - payableMicro;
@@ -156,7 +156,7 @@ export function belowMinimum(amountMicro: bigint): { low: bigint; high: bigint }
   return index === -1 ? [] : [{ low: MINIMUMS[index - 1] ?? 1n, high: amountMicro - 1n }];
 }
 
-/** An exchange's minimum arrived for a smaller invoice. The payer may have had no choice. */
+/** Explains an exchange's minimum withdrawal for a smaller invoice. The payer may have had no choice. */
 function leastOfExchange(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   if (!belowMinimum(amountMicro).some(({ low, high }) => payableMicro >= low && payableMicro <= high)) return [];

@@ -12,9 +12,9 @@ export type Finding = {
   /** The invoices that the money was meant for, likeliest first. */
   invoices: readonly Suspect[];
   evidence: Cause['evidence'];
-  /** A sentence without its full stop. */
+  /** A sentence without a full stop at its end. */
   explanation: string;
-  /** The highest possible confidence, if the facts alone can't prove more. */
+  /** The highest confidence that this finding can have. It's absent if there's no limit. */
   atMost?: 'medium' | 'low';
 };
 
@@ -39,7 +39,7 @@ export function asked({ externalId, payableMicro }: Suspect): string {
   return `invoice ${externalId}'s ${exactly(payableMicro)}`;
 }
 
-/** Whether a tail makes the payable amount unique. A round amount can occur by chance, but one with a tail hardly can. */
+/** Whether a tail makes the payable amount unique. A payer may choose a round amount by chance, but hardly an amount with a tail. */
 export function hasTail({ payableMicro, requestedMicro }: Suspect): boolean {
   return payableMicro !== requestedMicro;
 }

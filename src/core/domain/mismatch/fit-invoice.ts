@@ -14,8 +14,8 @@ const WORTH_SHOWING = 0.05;
 
 /**
  * Compares a transfer with one invoice, which must be among the facts. Returns the likeliest cause that refers to this invoice, or `null`
- * if no cause is worth showing. The invoice's age doesn't count against it, because someone is asking about it. The confidence is the same
- * as if no one were asking.
+ * if no cause is worth showing. An old invoice is as likely as a new one here, because someone is asking about it. The confidence doesn't
+ * depend on this question.
  */
 export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null {
   const { amountMicro, at } = facts.transfer;

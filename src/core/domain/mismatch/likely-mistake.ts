@@ -16,7 +16,10 @@ export type LikelyMistake =
 
 export type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
 
-/** An invoice and a sender for cases where only the amounts matter. The payer has chosen the invoice, so it's the one that was meant. */
+/**
+ * These stand-ins for an invoice and a sender are enough, because only the amounts matter. The payer chose the invoice, so we know which
+ * one they meant.
+ */
 const AT = unixMs(1);
 const NAMED = {
   id: '',

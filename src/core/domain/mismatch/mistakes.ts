@@ -10,7 +10,7 @@ export type Shown = { amount: bigint; decimals: number };
 
 /**
  * A mistake by a payer, a wallet or an exchange, and the cause that explains it. `of` returns every amount that may arrive instead of the
- * right one. With `isExcluded`, none of these is another invoice's code word (see `code-word.ts`).
+ * right one. If `isExcluded` is true, none of these amounts is another invoice's code word (see `code-word.ts`).
  */
 export type Mistake = { name: string; cause: CauseCode; isExcluded: boolean; of(shown: Shown): bigint[] };
 
@@ -19,8 +19,8 @@ const ALL_ROUNDINGS = [0, 1, 2, 3, 4, 5];
 const ONE_PERCENT = 100n;
 
 /**
- * This is the only list of mistakes. Both diagnoses refer to it, the sandbox makes some of these mistakes, and the benchmark counts how
- * many amounts each of them affects.
+ * This is the only list of mistakes. The operator's and the payer's diagnosis refer to it, the sandbox makes some of these mistakes, and
+ * the benchmark counts how many amounts each of them affects.
  */
 export const MISTAKES: readonly Mistake[] = [
   excluded('one wrong digit', 'ONE_DIGIT_WRONG', oneDigitWrong),
@@ -81,7 +81,9 @@ export function oneDigitWrong(shown: Shown): bigint[] {
   return places(shown).flatMap(({ digit, unit }) => DIGITS.map((other) => shown.amount + (other - digit) * unit));
 }
 
-/** Goes from left to right. The result includes the amount itself if two neighbouring digits are equal. */
+/**
+ * Returns the amounts from the leftmost swap to the rightmost. The result includes the amount itself if two neighbouring digits are equal.
+ */
 export function digitsSwapped(shown: Shown): bigint[] {
   const all = places(shown);
   return all.slice(1).map((right, index) => {

@@ -8,7 +8,7 @@ const TWICE_PRIOR = 0.04;
 const FRACTION_PRIOR = 0.02;
 const SIBLING_PRIOR = 0.06;
 const SUM_PRIOR = 0.04;
-/** Factor if the figure results from the requested amounts instead of the payable ones. */
+/** The weight's factor if the requested amounts explain the transfer, but the payable amounts don't. */
 const WITHOUT_TAIL = 0.3;
 
 const FRACTIONS = [
@@ -20,11 +20,11 @@ const FRACTIONS = [
 const DAY_MS = 86_400_000;
 /** Parts of one payment arrive within two days of each other. */
 const SIBLINGS_WITHIN_MS = 2 * DAY_MS;
-/** When looking for three parts, at most this many other transfers are considered, which makes 45 pairs. */
+/** When looking for three parts, Quittance considers at most this many other transfers, which form 45 pairs. */
 const MAX_PAIRED_SIBLINGS = 10;
 const PAIR_WEIGHT = 0.2;
 
-/** The amount is the payable amount of an invoice at another of the project's addresses. */
+/** Explains the payable amount of an invoice at another one of the project's addresses. */
 export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   if (amountMicro !== invoice.payableMicro) return [];
   return [
@@ -37,7 +37,7 @@ export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** The transfer is twice one invoice's amount. */
+/** Explains a transfer of twice an invoice's amount. */
 export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro, requestedMicro, externalId } = invoice;
   if (amountMicro === payableMicro * 2n) {
@@ -63,7 +63,7 @@ export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** The transfer is a half, a third or a quarter of the payable amount, to the micro-USDT, or of the requested amount, exactly. */
+/** Explains a half, a third or a quarter of the payable amount (rounded to a micro-USDT) or of the requested amount (exactly). */
 export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[] {
   for (const { parts, name, weight } of FRACTIONS) {
     const isOfPayable = absolute(amountMicro * parts - invoice.payableMicro) < parts;
@@ -81,7 +81,7 @@ export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[]
   return [];
 }
 
-/** A sum of other transfers from the same sender: a single one, or two together. */
+/** The sum of one or two other transfers from the same sender. */
 type SiblingSum = { totalMicro: bigint; parts: readonly bigint[]; weight: number };
 
 export function siblingSums(siblings: readonly Sibling[], at: UnixMs): SiblingSum[] {
@@ -97,7 +97,7 @@ export function siblingSums(siblings: readonly Sibling[], at: UnixMs): SiblingSu
   return sums;
 }
 
-/** Together with other transfers from the same sender, the transfer equals an invoice's amount. */
+/** Explains a transfer that equals an invoice's amount together with other transfers from the same sender. */
 export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: readonly SiblingSum[]): Slip[] {
   const { payableMicro, requestedMicro } = invoice;
   const slips = sums.flatMap(({ totalMicro, parts, weight }): Slip[] => {
@@ -124,7 +124,7 @@ export type Weighed = { invoice: Suspect; share: number };
 /** The number of invoices to search for sums of two and of three: 20,000 pairs and 9,880 triples. */
 const MAX_PAIRED = 200;
 const MAX_TRIPLED = 40;
-/** If this many sums match the amount, none of them proves anything. Round amounts can have thousands. */
+/** If this many sums match the amount, none of them proves anything. A round amount can match thousands of sums. */
 const MAX_SUMS = 200;
 const TRIPLE_WEIGHT = 0.3;
 const FAR_APART_MS = 3_600_000;
@@ -132,8 +132,8 @@ const FAR_APART_WEIGHT = 0.2;
 
 /**
  * Finds two or three invoices whose payable amounts add up to one transfer, at most 200 combinations. Twice the same amount is
- * `PAID_TWICE`, not a sum. Each invoice's share is the probability that it was meant at all; invoices created at the same time are likely
- * to be meant together.
+ * `PAID_TWICE`, not a sum. Each invoice's share is the probability that the payer meant it at all. Invoices that were created at about the
+ * same time are likelier to be paid together.
  */
 export function sumsOfInvoices(weighed: readonly Weighed[], amountMicro: bigint): Finding[] {
   const smaller = weighed.filter(({ invoice }) => invoice.payableMicro < amountMicro).sort((a, b) => b.share - a.share);

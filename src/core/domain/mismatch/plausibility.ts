@@ -3,7 +3,7 @@ import type { Suspect } from './facts.ts';
 
 const HOUR_MS = 3_600_000;
 /**
- * Returns how plausible it is, apart from the amount, that a transfer at this time was meant for this invoice, from 0 to 1. An invoice that
+ * Returns from 0 to 1 how plausible it is that a transfer at this time was meant for this invoice, whatever its amount. An invoice that
  * didn't exist yet can't have been meant. An open invoice is likelier than an expired one, and an expired one is likelier than a paid one.
  */
 export function plausibility(invoice: Suspect, at: UnixMs): number {

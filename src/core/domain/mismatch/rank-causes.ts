@@ -28,7 +28,7 @@ export const EQUALLY_NEAR = 0.5;
 
 /** `high`: all other causes together have at most 3 %, and all other invoices less than a tenth. */
 const HIGH = { cause: 0.97, invoice: 0.92 };
-/** `medium`: likelier than everything else combined, with at most about six candidate invoices. */
+/** `medium`: the cause is likelier than all others combined, and there are at most about six candidate invoices. */
 const MEDIUM = { cause: 0.5, invoice: 0.15 };
 
 const AMOUNT_RULES: readonly SlipRule[] = [
@@ -41,8 +41,8 @@ const AMOUNT_RULES: readonly SlipRule[] = [
 ];
 
 /**
- * Explains why an unmatched transfer doesn't fit any invoice, with 1 to 5 likely causes, likeliest first, each only once. Every rule weighs
- * how likely its mistake is and how plausible the invoice is. The confidence depends on the weight of all other explanations.
+ * Explains why an unmatched transfer doesn't fit any invoice. Returns 1 to 5 likely causes, each only once, with the likeliest first. Every
+ * rule weighs how likely its mistake is and how plausible the invoice is. The confidence depends on the weight of all other explanations.
  */
 export function rankCauses(facts: MismatchFacts): Cause[] {
   const { from, to, amountMicro } = facts.transfer;
@@ -74,13 +74,13 @@ export function findingsOf(facts: MismatchFacts): Finding[] {
 /** A payer who accidentally pays an order twice usually does so soon. */
 const SOON_MS = 86_400_000;
 
-/** Ranks a duplicate's causes. The amount shows which invoice was paid again, and the sender may show more. */
+/** Ranks a duplicate's causes. The amount shows which invoice was paid again, and the sender may suggest further causes. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
   const { amountMicro, from, at } = facts.transfer;
   if (repeated.paid === null) return [replacement(facts, repeated)];
   const isSameSender = repeated.paid.from === from;
-  // A round amount is a repetition if it arrives soon afterwards from the same sender. If it arrives later, it may be for another order;
-  // and an exchange sends on behalf of many people.
+  // A round amount is a repetition if it arrives soon afterwards from the same sender. If it arrives later, it may be for another order. If
+  // the sender is an exchange, it sends on behalf of many people.
   const isSoon = at - repeated.paid.at < SOON_MS;
   const first: Cause = {
     code: 'PAID_TWICE',
@@ -93,7 +93,7 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   return [first, ...others.map((finding) => toCause([finding], 0, facts.transfer))];
 }
 
-/** The recorded payment was annulled, but its invoice stays `PAID`. So this transfer is probably the real payment, and no second one. */
+/** The recorded payment was annulled, but its invoice stays `PAID`. So this transfer is probably the real payment, not a second one. */
 function replacement({ transfer: { amountMicro } }: MismatchFacts, paid: Suspect): Cause {
   return {
     code: 'UNKNOWN',
@@ -167,7 +167,7 @@ function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFa
   };
 }
 
-/** Warns of an existing payment, so that no one credits the money twice. */
+/** Warns that an invoice was already paid, so that no one credits the money twice. */
 export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs): string {
   const describe = (when: 'earlier' | 'later') => {
     const paid = invoices.filter((invoice) => invoice.paid !== null && invoice.paid.at <= at === (when === 'earlier'));

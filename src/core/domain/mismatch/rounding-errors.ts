@@ -4,20 +4,20 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 import { lastUnit, roundTo } from './mistakes.ts';
 
 const ROUNDING_PRIOR = 0.2;
-/** The index is the number of decimals that are kept, from 0 to 5. People and wallets prefer 2 and 4. */
+/** The weights by the number of decimals that are kept, from 0 to 5. People and wallets prefer 2 and 4. */
 const KEPT_PRIOR = [0.25, 0.1, 0.3, 0.1, 0.15, 0.1];
-/** How often digits are lost in each way: rounded to the nearest, truncated, always rounded up. */
+/** How often payers and wallets round to the nearest value, truncate, or always round up. */
 const [NEAREST, CUT_OFF, UP] = [0.5, 0.35, 0.15];
 
 const ONE_USDT = 1_000_000n;
 const REQUESTED_PRIOR = 0.22;
 const POINT_PRIOR = 0.02;
-/** Factors from 10 to 1,000,000. The last one is a forgotten decimal point, with all six decimals. */
+/** The factors go from 10 to 1,000,000. The last factor means that the payer typed all six decimals but no decimal point. */
 const MAX_POINT_SHIFT = 6;
 /** A larger shift to the left leaves too few digits to prove anything. */
 export const MAX_LEFT_SHIFT = 3;
 
-/** The requested amount was paid, without the tail that makes the payable amount unique. */
+/** Explains a payment of the requested amount, without the tail that makes the payable amount unique. */
 export function requestedAmount(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro } = invoice;
   if (amountMicro !== requestedMicro || requestedMicro === payableMicro) return [];
@@ -32,8 +32,9 @@ export function requestedAmount(invoice: Suspect, amountMicro: bigint): Slip[] {
 }
 
 /**
- * The payable amount arrived with fewer decimals. `ROUNDED` means to the nearest value (half up) or up. `TRUNCATED` means cut off, if
- * rounding would give a different amount. If the result is the requested amount, it's `REQUESTED_AMOUNT` instead.
+ * Explains a payable amount with fewer decimals. `ROUNDED` means that it was rounded up or to the nearest value (half up). `TRUNCATED`
+ * means that digits were cut off, and that rounding would give a different amount. If the result is the requested amount, it's
+ * `REQUESTED_AMOUNT` instead.
  */
 export function roundedOrTruncated(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro } = invoice;
@@ -66,7 +67,7 @@ function roundedTo(decimals: number, invoice: Suspect, amountMicro: bigint): Sli
   };
 }
 
-/** The decimal point is one to six places off. If it moved to the left, the last digits are lost. */
+/** Explains a decimal point that is one to six places off. If the point moved to the left, the last digits are lost. */
 export function pointMisplaced(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   for (let shift = 1; shift <= MAX_POINT_SHIFT; shift++) {

@@ -8,15 +8,16 @@ import { typingOrigins } from './typing-errors.ts';
 /** Payable amounts to look up; both ends are inclusive. */
 type AmountRange = { low: bigint; high: bigint };
 
-/** Higher than any payable amount: 12 digits before the decimal point, 6 after it, and a surcharge. */
+/** This is higher than any payable amount: it allows 12 digits before the decimal point, 6 after it, and a surcharge. */
 const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
 const CENT = 10_000n;
 /** The precisions that an amount may be rounded to: 0.00001 to 1 USDT. */
 const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
- * Returns the ranges of payable amounts that a common mistake turns into this transfer's amount: a few hundred ranges, most of them a
- * single amount. If the address uses tails, all payable amounts are code words, which leaves at most one in ten of the single amounts.
+ * Returns the ranges of payable amounts that a common mistake turns into this transfer's amount: a few hundred ranges, most of which
+ * contain a single amount. If the address uses tails, all payable amounts are code words, which leaves at most one in ten of the single
+ * amounts.
  */
 export function searchRanges(
   { transfer, policy, siblings }: Pick<MismatchFacts, 'transfer' | 'policy' | 'siblings'>,
@@ -33,15 +34,15 @@ export function searchRanges(
     ...siblingSums(siblings, at).map(({ totalMicro }) => amountMicro + totalMicro),
   ];
   const reserved = points.filter((micro) => isPayable(policy, micro));
-  // The payable amounts for a requested amount lie above it.
+  // The payable amounts for a requested amount are higher than the requested amount.
   const tailed = (requestedMicro: bigint) => ({ low: requestedMicro, high: requestedMicro + maxSurchargeMicro });
   const ranges = [
     ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
     tailed(amountMicro),
     ...belowMinimum(amountMicro),
-    // A rounded amount is a multiple of its unit. The ranges aren't merged, because only a limited number of invoices is read per range.
+    // A rounded amount is a multiple of its unit. Don't merge the ranges, because only a limited number of invoices is read per range.
     ...ROUNDING_UNITS.filter((unit) => amountMicro % unit === 0n).map((unit) => around(amountMicro, unit)),
-    // A share may have been deducted from the requested amount, which rarely has more decimals than this.
+    // A share may have been deducted from a requested amount. If so, the result is rarely as precise as a micro-USDT.
     ...beforeShares(amountMicro).map(({ low, high }) => ({
       low,
       high: amountMicro % 10n === 0n ? high + maxSurchargeMicro : high,

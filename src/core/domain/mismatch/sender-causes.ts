@@ -13,13 +13,15 @@ const SMALL_MICRO = 100_000n;
 const ONE_USDT = 1_000_000n;
 
 /**
- * How much likelier such an address is for a depositing merchant than for a customer. A customer can't send from the project's own address,
- * but may use the exchange wallet that the merchant once deposited from. The chance that two addresses share the 7 characters that
- * poisoners imitate is 1 in 10¹².
+ * How much likelier each fact about the sender is if the merchant made a deposit than if a customer paid. A customer can't send from the
+ * project's own address, but may use the exchange wallet that the merchant once deposited from. The chance that two addresses share the 7
+ * characters that poisoners imitate is 1 in 10¹².
  */
 const RATIO = { isOurs: 1e12, hasDeposited: 1e3, hasReceived: 1e2, resembles: 1e9 } as const;
 
-/** Explains money that wasn't meant for any invoice: dust, imitations of known addresses, and the merchant's own money. */
+/**
+ * Explains money that wasn't meant for any invoice: dust, transfers from addresses that imitate a known one, and the merchant's own money.
+ */
 export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
   const { amountMicro, from } = transfer;
   return [...dust(amountMicro), ...lookAlike(amountMicro, from, sender.resembles), ...ownDeposit({ transfer, sender })];

@@ -1,7 +1,10 @@
 import type { Suspect } from './facts.ts';
 import { asked, exactly, type Slip } from './finding.ts';
 
-/** How often each kind of typing mistake occurs among payers who send a wrong amount. These are estimates; the corpus tests the outcome. */
+/**
+ * How often each kind of typing mistake occurs among payers who send a wrong amount. These numbers are estimates, but
+ * `mismatch-corpus.test.ts` checks the resulting diagnoses.
+ */
 const PRIOR = { ONE_DIGIT_WRONG: 0.1, DIGITS_SWAPPED: 0.05, DIGIT_MISSING: 0.03, DIGIT_ADDED: 0.02 } as const;
 
 type TypingCode = keyof typeof PRIOR;
@@ -10,8 +13,8 @@ type TypingCode = keyof typeof PRIOR;
 type Origin = { code: TypingCode; ways: number; places: number; detail: string; evidence: Slip['evidence'] };
 
 /**
- * Returns all amounts that may have been mistyped as the one that arrived, each with its mistake; 25.000137 has about 300. Payers type all
- * six decimals of a payable amount, and wallets cut off a seventh.
+ * Returns all amounts that may have been mistyped as the one that arrived, each with its mistake. For 25.000137, there are about 300.
+ * Payers type all six decimals of a payable amount, and wallets cut off a seventh.
  */
 export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> {
   const before = recent.get(amountMicro);
@@ -22,7 +25,10 @@ export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> 
   return origins;
 }
 
-/** A transfer's amount is analysed when its invoices are searched, and again when each of them is weighed. */
+/**
+ * The results are cached, because Quittance analyses a transfer's amount when it searches for invoices, and again when it weighs each of
+ * them.
+ */
 const MAX_RECENT = 20;
 const recent = new Map<bigint, ReadonlyMap<bigint, Origin>>();
 
@@ -85,7 +91,7 @@ function addSwapped(text: string, add: Add): void {
   const places = text.length - 2;
   for (let at = 0; at < text.length - 1; at++) {
     if (at === point) continue;
-    // The digits on either side of the decimal point count as neighbours, too.
+    // The digits just before and after the decimal point count as neighbours, too.
     const next = at + 1 === point ? at + 2 : at + 1;
     const [left, right] = [text.charAt(at), text.charAt(next)];
     if (left === right) continue;

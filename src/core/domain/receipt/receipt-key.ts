@@ -32,7 +32,7 @@ export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
   return { keys: jwks.map((jwk) => ({ ...jwk, kid: receiptKeyId(jwk), use: 'sig', alg: 'EdDSA' })) };
 }
 
-/** This is many times the size of a set with a thousand keys. */
+/** Even a set with a thousand keys is many times smaller than this. */
 export const MAX_KEY_SET_BYTES = 1024 * 1024;
 
 /** Returns the ids of the Ed25519 keys in a JWK Set and ignores other keys. Returns `null` if the text isn't a JWK Set. */

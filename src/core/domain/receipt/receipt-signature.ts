@@ -8,7 +8,8 @@ import { type PublicJwk, type ReceiptKey, receiptKeyId, toJwk } from './receipt-
 
 /**
  * `signature` is a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof` proves
- * that the recipient is on a list of addresses that others signed. Its signatures are separate and are checked against their own keys.
+ * that the recipient is on a list of addresses that others signed. The list's signatures are separate, and are checked against the keys of
+ * its signers.
  */
 export type SignedReceipt = { receipt: Receipt; signature: string; addressProof?: AddressProof };
 
@@ -33,7 +34,7 @@ export type ReceiptCheck =
   | { kind: 'changed'; reason: string }
   | { kind: 'unreadable'; reason: string };
 
-/** Checks a file with any content. Needs nothing but the file. */
+/** Checks a file with any content. The check needs nothing but the file. */
 export function checkReceipt(file: Uint8Array): ReceiptCheck {
   const read = readFile(file);
   if (read.kind !== 'ok') return read;
@@ -49,7 +50,7 @@ export function checkReceipt(file: Uint8Array): ReceiptCheck {
   const fits =
     bytes !== null &&
     publicKey !== null &&
-    // Checks strictly by RFC 8032, unlike some lenient implementations, so a signature never fits a second text.
+    // The check follows RFC 8032 strictly, unlike some lenient implementations, so that a signature never fits a second text.
     ed25519.verify(bytes, signingInput(header, read.receipt), publicKey, { zip215: false });
   if (!fits) return changed('the signature does not match: the receipt or the signature was changed after signing');
   return { kind: 'intact', receipt: read.receipt, keyId: receiptKeyId(jwk) };

@@ -3,8 +3,8 @@ import { parseAmount } from '../money.ts';
 import { isNetwork, type Network, WIRE_ASSET, WIRE_NETWORK } from '../network.ts';
 
 /**
- * A statement about a paid invoice. It's shown to third parties, so it contains nothing that leads back to the invoice or depends on the
- * request's time.
+ * A statement about a paid invoice. Third parties can see it, so it contains nothing that leads back to the invoice. It also doesn't depend
+ * on when it was requested.
  */
 export type Receipt = {
   version: 1;
@@ -12,7 +12,7 @@ export type Receipt = {
   issuer: string;
   merchant: string;
   network: typeof WIRE_NETWORK;
-  /** The TRON network, because `network` has the same value for all TRON networks. */
+  /** Names the TRON network, because `network` has the same value for all TRON networks. */
   chain: Network;
   asset: typeof WIRE_ASSET;
   contract: string;
