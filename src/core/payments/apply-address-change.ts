@@ -33,7 +33,7 @@ type ApplyDeps = {
   contracts: readonly AccountHex[];
 };
 
-/** Why a change is applied: its delay has passed, or someone confirms it. */
+/** A change is applied either because its delay has passed or because someone confirmed it. */
 type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 
 type Applied =
@@ -44,7 +44,7 @@ type Applied =
   /** The change was already over, or isn't due yet. */
   | { kind: 'none' };
 
-/** Each attempt except the last failed because another project had added one of the addresses first. */
+/** An attempt is repeated only if another project has added one of the addresses in the meantime. */
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -127,7 +127,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
   const later = recorded.filter(({ seq }) => seq > proposed.seq);
   if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
     return 'according to the audit log, the change has already ended';
-  // People who run a command on this machine decide for themselves which proposals they trust.
+  // A person who runs a command on this machine decides which proposals to trust.
   if (cause.kind === 'confirmed' && cause.actor.actorKind === 'cli') return null;
   if (
     later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
@@ -228,7 +228,7 @@ async function end(tx: Sql, { id, projectId, network }: AddressChange, how: Addr
 export const PENDING = 'address-change-pending';
 const FAILED = 'address-change-failed';
 
-/** `quittance address pending` shows the others. */
+/** An alarm names at most this many changes and addresses. `quittance address pending` shows all of them. */
 const MAX_CHANGES = 3;
 const MAX_ADDRESSES = 3;
 

@@ -31,9 +31,9 @@ import { withCursorApart } from './write-rows.ts';
 
 /**
  * Records a batch of contiguous irreversible blocks in one transaction: every transfer to or from our addresses exactly once, the invoices
- * that they pay, the events, the deliveries, and the cursor. After a crash, either all of it is stored or none. If a row fails its check or
- * the database refuses it, everything that depends on the row is set aside in the same transaction, and the rest is recorded. Errors:
- * `LEASE_LOST`; `CHAIN_CONTRADICTION` if the batch doesn't continue from the cursor.
+ * that they pay, the events, the deliveries, and the cursor. Even if the process crashes, the batch is stored completely or not at all. If
+ * a row fails its check or the database refuses it, everything that depends on the row is set aside in the same transaction, and the rest
+ * is recorded. Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the batch doesn't continue from the cursor.
  */
 export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock[]): Promise<TransferCounts> {
   return withCursorApart(watching, async (tx, cursor, write) => {
@@ -90,8 +90,8 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
 }
 
 /**
- * Equal transfers with the invoice change that one of them causes, or the change to an invoice that lost its transfer. They are either all
- * written or all set aside.
+ * Either equal transfers and the invoice change that one of them causes, or only the change to an invoice that lost its transfer.
+ * Everything in it is written together or set aside together.
  */
 type Written = { transfers: DecidedTransfer[]; change: PlannedChange | null };
 
@@ -113,8 +113,8 @@ function keyOf({ invoice: { projectId, id: invoiceId } }: PlannedChange): Invoic
 }
 
 /**
- * Replaces the head chain by the solid chain up to `last`, and drops the sightings up to there. If the examined head chain differs from the
- * solid chain or has a gap, drops the whole head chain. Returns the invoices that lost their only sighting.
+ * Replaces the head chain with the solid chain up to `last`, and deletes the sightings up to that block. If the examined head chain differs
+ * from the solid chain or has a gap, drops the whole head chain. Returns the invoices that lost their only sighting.
  */
 async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock) {
   const examinedId = await findHeadBlockId(tx, network, last.number);

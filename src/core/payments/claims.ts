@@ -21,7 +21,7 @@ import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.t
 // says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched
 // transfers. Anyone who has an invoice's link can make a claim, so an operator must check the sender and the amount before acting on it.
 
-/** A single claim must not block others, but more than this many wouldn't help an operator. */
+/** Several claims are allowed, so that the first one doesn't block the others. More than this many wouldn't help an operator. */
 const MAX_OF_TRANSFER = 5;
 
 const columns = {
@@ -49,9 +49,9 @@ type Claimable = NonNullable<Request['transfer']>;
 const PAGE = 100;
 
 /**
- * Returns the requests that can be judged: the transaction's transfers are recorded and the shop was notified, or a day has passed. If
- * there are several transfers, this uses the one that the lookup shows, which is nearest to the payable amount. With `only`, returns just
- * this request.
+ * Returns the requests that can be judged, either because the transaction's transfers are recorded and the shop was notified, or because a
+ * day has passed. If there are several transfers, this uses the one that the lookup shows, which is nearest to the payable amount. If
+ * `only` is given, returns just that request.
  */
 const findRequests = rowsOf(
   'claim-requests',
@@ -107,8 +107,8 @@ const insertClaim = commandOf(
 );
 
 /**
- * Whether an invoice's payer may claim a transfer. They may not if it's more likely to be the payment for another invoice, or no payment at
- * all.
+ * Whether an invoice's payer may claim a transfer. They may not if the transfer is more likely to pay another invoice, or not to be a
+ * payment at all.
  */
 function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
   if (likeliest === undefined) return true;

@@ -10,7 +10,7 @@ import type { HealthProblems } from './health-problems.ts';
 const LOOK_MS = 5000;
 /** If a response takes longer than this, it's unclear when the database read its clock. */
 const MOST_WAIT_MS = 5000;
-/** If the clock's movement between two checks differs by this much from the time that passed, someone set the clock. */
+/** If the clock moved this much more or less than the time that passed between two checks, someone has set it. */
 const JUMP_MS = 2000;
 
 const KIND = 'clock-wrong';
@@ -23,8 +23,8 @@ export type ClockWatch = {
   /** The clock that decides when invoices are created and expire. It's the database's, unless a verified block proves that it's behind. */
   deadlineClock: DeadlineClock;
   /**
-   * Returns the earliest time shown by any of the clocks, for deletions and irreversible steps. Until the first check, no time counts as
-   * past.
+   * Returns the earliest time that any of the clocks shows. Deletions and irreversible steps use it. Until the first check, no time counts
+   * as past.
    */
   certainNow(): UnixMs;
   /** Compares the clocks. Call it every few seconds. */
@@ -86,7 +86,8 @@ export function createClockWatch({
       const verdict = judgeClocks({ process, database, chain: shown });
       correction = correct(hasJumped ? null : correction, verdict, { process, database, chain: shown });
       if (!hasClosed && verdict.kind === 'right') {
-        // Resolves alarms that are left over from before a restart. Otherwise, if the clocks are right, they would stay open for minutes.
+        // Resolves alarms that are left over from before a restart. Otherwise these alarms would stay open for minutes although the clocks
+        // are right.
         for (const network of networks)
           for (const each of [host, 'database']) await resolveAlarms(db, network, KIND, each);
         hasClosed = true;
@@ -102,7 +103,7 @@ type Shown = { process: number; database: number; chain: ChainClock | null };
 
 /**
  * Returns the correction for a verdict. If the process is behind the chain, only recorded blocks count, because most producers have built
- * on them; a single producer could make a block with a later time.
+ * on them. A single producer could create a newer block whose time is too late.
  */
 function correct(former: Correction, { kind }: Verdict, { process, database, chain }: Shown): Correction {
   if (kind === 'process') return { byMs: database - process, from: 'database' };
@@ -122,7 +123,7 @@ type ChainClock = { time: number; isLive: boolean; headTime: UnixMs; solidTime: 
 type Chain = { network: Network; headTime: UnixMs; solidTime: UnixMs; isCatchingUp: boolean };
 type Sight = { headTime: number; ms: number };
 
-/** How long it takes to tell whether a chain advances as fast as real time. */
+/** The time needed to determine whether a chain advances as fast as real time. */
 const SPAN_MS = 30_000;
 const KEPT_MS = 60_000;
 /** Blocks are produced every 3 s, and the clocks are checked every 5 s. */
@@ -169,7 +170,7 @@ const UNITS = [
 
 const REMEDY = "Correct the machines' clocks, and keep them synchronised, for example with chrony";
 
-/** Describes which clock is wrong and by how much. Returns `null` if none is. */
+/** Describes which clock is wrong and by how much. Returns `null` if all clocks are right. */
 function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
   switch (verdict.kind) {
     case 'right':

@@ -24,7 +24,10 @@ const WHEN_REPLACED =
 type EventBlock = { number: number; events: readonly ContractEvent[] };
 type Deps = Watching & { log: Logger };
 
-/** Returns the states after a sequence of events. Accounts that no event affects are absent, and so is an unaffected pause. */
+/**
+ * Returns the states that result from a sequence of events. It leaves out accounts that no event affects, and also the pause if no event
+ * affects it.
+ */
 function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex, boolean>; isPaused: boolean | null } {
   const frozen = new Map<AccountHex, boolean>();
   let isPaused: boolean | null = null;
@@ -39,7 +42,7 @@ function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex
 
 /**
  * Applies the events of irreversible blocks in order: sets states, and raises alarms for single events. Call it before the blocks are
- * recorded; after a crash in between they are applied again, which has no effect. Throws `LEASE_LOST`.
+ * recorded; if the process crashes in between, the events are applied again, which has no effect. Throws `LEASE_LOST`.
  */
 export async function applyContractEvents(deps: Deps, blocks: readonly EventBlock[]): Promise<void> {
   if (blocks.every(({ events }) => events.length === 0)) return;
@@ -58,8 +61,8 @@ export async function applyContractEvents(deps: Deps, blocks: readonly EventBloc
 }
 
 /**
- * Stores the states that events above the irreversible block would cause, so that no one is asked to pay in the meantime. `events` must be
- * the complete list, because events of orphaned blocks are removed. Throws `LEASE_LOST`.
+ * Stores the states that events above the newest irreversible block would cause, so that no one is asked to pay in the meantime. `events`
+ * must be complete, because states that it doesn't explain are removed as orphaned. Throws `LEASE_LOST`.
  */
 export async function showPendingEvents(deps: Deps, events: readonly ContractEvent[]): Promise<void> {
   const { frozen, isPaused } = statesAfter(events);
@@ -75,7 +78,7 @@ export async function showPendingEvents(deps: Deps, events: readonly ContractEve
 
 type AlarmDeps = Pick<Deps, 'network'> & Partial<Pick<Deps, 'log'>>;
 
-/** Raises the alarm for each current state, and closes all other states' alarms. It's idempotent. */
+/** Raises the alarm for each current state, and closes the alarms for all other states. It's idempotent. */
 export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
   const frozen = (await findFrozen(db, deps.network)).filter(({ freezeState }) => freezeState !== 'lifted');
   const pause = (await findPause(db, deps.network))?.pauseState ?? null;

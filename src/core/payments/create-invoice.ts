@@ -39,7 +39,7 @@ export type CreateDeps = {
   random(bytes: number): Uint8Array;
   /** Returns a uniformly distributed integer from 0 to n−1. */
   randomBelow(n: number): number;
-  /** Without it, each creation runs its own statements, and nothing is cached. */
+  /** If this is absent, each creation runs its own statements, and nothing is cached. */
   sharing?: Sharing;
 };
 
@@ -51,7 +51,7 @@ export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow
   return { places, inserts: shareInserts({ ...deps, places }) };
 }
 
-/** The rule may be a few seconds old. It's read again if it doesn't result in an invoice. */
+/** The rule may be a few seconds old. If no invoice can be created with it, the rule is read again. */
 export type CreateInput = Rule & {
   keyId: string;
   idempotencyKey: string;
@@ -71,8 +71,8 @@ export type Created =
   | { kind: 'key-not-valid' };
 
 /**
- * A round fails if other requests took every amount that it tried. Since each of them created an invoice, this can't fail forever; the
- * limit is only a safety net.
+ * A round fails if other requests took every amount that it tried. Each of those requests created an invoice, so rounds can't fail forever;
+ * the limit is only a safety net.
  */
 const MAX_ROUNDS = 50;
 
@@ -101,9 +101,9 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   const first = await allocateFirst(placing, inserts, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
-  // There can be no row for several reasons: a unique constraint failed, none of the tried amounts was free, the policy changed, the
-  // project was archived, or the key was revoked. Any of these can also happen between two statements, so every round checks for all of
-  // them.
+  // The statement may return no row for several reasons: a unique constraint failed, none of the tried amounts was free, the policy
+  // changed, the project was archived, or the key was revoked. Any of these can also happen between two statements, so every round checks
+  // for all of them.
   for (let round = 1; ; round++) {
     const earlier = await findEarlierOrKey(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
@@ -154,15 +154,18 @@ type Wanted = { invoice: NewInvoice; rule: Rule };
  */
 type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
 
-/** The limit is low, so that creations are batched. With four, PostgreSQL needs a third more time per invoice at 64 clients. */
+/**
+ * The limit is low, so that creations are batched. With a limit of four, PostgreSQL would need a third more time per invoice when there are
+ * 64 clients.
+ */
 const MAX_UNDER_WAY = 2;
 
-/** Larger batches than sixteen gain little. Each creation takes at most 3 KB. */
+/** Batches of more than sixteen gain little. Each creation takes at most 3 KB. */
 const MAX_TOGETHER = 32;
 
 /**
- * Each word costs a MAC, and each lost draw costs several statements to find a free amount. As long as at most a fifth of an address is
- * taken, 96 out of 100 draws of this size contain a free word.
+ * Each word needs a MAC. If a draw contains no free word, several statements are needed to find a free amount. As long as at most a fifth
+ * of an address is taken, 96 out of 100 draws of this size contain a free word.
  */
 const WORDS_EACH = 2;
 
@@ -186,8 +189,8 @@ function shareInserts(deps: Deps): SharedInserts {
       const offered = placed.flatMap((each) => each?.invoice ?? []);
       if (offered.length === 0) return wanted.map(() => null);
       const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
-        // Nothing was created, possibly because of one of the requests. Each continues on its own, so only the faulty one gets the error
-        // again.
+        // No invoice was created, possibly because of a single request. Each request continues on its own, so only the faulty one gets the
+        // error again.
         if (wanted.length > 1 && isOfStatement(error)) return [];
         throw error;
       });
@@ -203,7 +206,9 @@ function shareInserts(deps: Deps): SharedInserts {
 
 type Placed = { invoice: PlacedInvoice; place: Place } | null;
 
-/** Requests for the same payable amounts share one draw and divide the result among themselves, so that no request takes another's word. */
+/**
+ * Requests for the same payable amounts share one draw and divide the result among themselves, so that no two requests try the same word.
+ */
 async function placeAll(
   { places, randomBelow }: Deps,
   wanted: readonly Wanted[],
@@ -243,8 +248,8 @@ function withOffer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { 
 type Free = { at: UnixMs; offers: Offer[] };
 
 /**
- * Caches where payable amounts are probably free, so that a creation needs only one statement. That statement has the final say. A range is
- * added only after the first attempt there has failed.
+ * Caches where payable amounts are probably free, so that a creation needs only one statement. That statement makes the final decision. A
+ * range is added only after the first attempt in it has failed.
  */
 type Places = {
   /**
@@ -259,7 +264,7 @@ type Places = {
 /** A reactivated address is offered again within this time. */
 const FRESH_MS = 60_000;
 
-/** At most a few megabytes. */
+/** The cache takes at most a few megabytes. */
 const MAX_RANGES = 2000;
 
 const MAX_PROJECTS = 10_000;
@@ -325,7 +330,7 @@ type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost'
 
 /**
  * Finds free places, uses one, and caches the others for later requests. `lost`: other requests were faster, or something else prevented
- * the invoice. `exhausted`: nothing is free. `round` starts at 1; with each lost round, requests spread out more.
+ * the invoice. `exhausted`: nothing is free. `round` starts at 1; in each further round, requests are spread over more addresses.
  */
 async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
   deps.places.forget(rule);
@@ -362,7 +367,7 @@ async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round:
   return { kind: 'free', offers: places.map((place) => ({ place, words: [invoice.requestedMicro] })) };
 }
 
-/** A range is searched in parts of this many tail units, which is 900 words, because the widest ranges have 90,000 words. */
+/** The widest ranges have 90,000 words, so a range is searched in parts of this many tail units, which are 900 words. */
 const PART_UNITS = 10_000n;
 
 async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Found> {
@@ -379,8 +384,7 @@ async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<F
     const part = drawPart(range, reserved, randomBelow);
     const offers = part === null ? [] : await offersOf(deps, place, part);
     if (offers.length > 0) return { kind: 'free', offers };
-    // The hint must not skip an address whose last amounts became free only recently, nor one that an attacker inserted, which never gets
-    // full.
+    // The hint must skip neither an address whose last amounts became free only recently, nor an attacker's address, which never gets full.
     await advanceHint(db, projectId, policy, range, countCodeWords(range));
     full = place.position;
   }
@@ -413,7 +417,7 @@ function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n
   return null;
 }
 
-/** Every time this many addresses are passed, the preceding ones are marked as full, so that no creation has to scan many more. */
+/** Each time a search has passed this many addresses, it marks the preceding ones as full, so that no creation has to scan many more. */
 export const HINT_EVERY = 8;
 
 async function noteFull({ db }: Deps, { policy, projectId }: Rule, { requestedMicro }: NewInvoice, place: Place) {
@@ -434,7 +438,10 @@ function shuffle<Item>(items: readonly Item[], randomBelow: (n: number) => numbe
 /** The size of further pages, if the first page contains no usable place. */
 const NEXT_PAGE = 1000;
 
-/** Returns the places on the first page that has any. So an attacker gains nothing by inserting addresses before the real ones. */
+/**
+ * Returns the usable places on the first page that contains any. An attacker therefore gains nothing by inserting addresses before the real
+ * ones.
+ */
 async function firstSound(read: (page: Page) => Promise<Candidate[]>, limit: number): Promise<Candidate[]> {
   let page = { after: 0, limit };
   for (;;) {

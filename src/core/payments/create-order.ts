@@ -11,9 +11,9 @@ export type Ordered =
   | ({ kind: 'limited' } & LimitReached)
   | { kind: 'unwatched'; network: Network; why: Unwatched };
 
-/** In each round except the last, other requests used up the free amounts that the round had found. */
+/** A round is repeated only if other requests have used up the free amounts that it had found. */
 const MAX_ROUNDS = 50;
-/** If amounts stay free although no invoice gets them, they belong to addresses that someone inserted or changed in the database. */
+/** If amounts are free but no invoice can use them, they belong to addresses that someone inserted or changed in the database. */
 const MAX_UNCHANGED = 2;
 
 /**

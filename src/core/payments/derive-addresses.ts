@@ -18,11 +18,14 @@ type Derived =
       project: Project;
       policy: Policy;
       /**
-       * Fewer than requested if `MAX_LOOKED_AT` or the time since a restore doesn't allow as many. The next call continues where this one
-       * ended.
+       * There may be fewer than requested, because of `MAX_LOOKED_AT` or because a restore was too recent. The next call continues where
+       * this one ended.
        */
       added: DerivedAddress[];
-      /** Addresses before the last added one that already belong to a project on the network, ordered by index. */
+      /**
+       * The skipped addresses, which already belong to a project on the network. They precede the last added address and are ordered by
+       * index.
+       */
       skipped: (OwnedAddress & { index: number })[];
     }
   /** Nothing was added, because all `count` addresses from index `from` on already belong to projects of the network. */
@@ -59,14 +62,14 @@ export const AUTO_DERIVE_LIMIT = 100;
 
 /** A command can import this many addresses at once. Deriving them takes 10 to 20 seconds. */
 const MAX_LOOKED_AT = 10_000;
-/** How many addresses are looked up at a time if the first ones aren't free. */
+/** If the first addresses aren't free, this many more are looked up at a time. */
 const BATCH = 500;
-/** Each attempt except the last failed because another command had derived addresses from the same key first. */
+/** An attempt is repeated only if another command has derived addresses from the same key in the meantime. */
 const MAX_ATTEMPTS = 10;
 
 /**
  * Adds an account key's next `count` addresses. From the first call on, the key belongs to the project. Addresses that already belong to a
- * project on the network are skipped. If the last one is skipped, the next call checks it again.
+ * project on the network are skipped. If the last address is skipped, the next call checks it again.
  */
 export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {

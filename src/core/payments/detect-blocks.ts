@@ -29,14 +29,14 @@ type Detected = { sighting: Sighting; seen: SeenTransfer };
 
 /**
  * Records examined blocks above the solid one in one transaction, and returns the heights of the blocks that contain an exact transfer for
- * an invoice. Invoices with an exact transfer become `CONFIRMING`; invoices that lost theirs change back.
+ * an invoice. Invoices with an exact transfer become `CONFIRMING`, and invoices that lost their transfer change back.
  * - `ancestorNumber`: the height that the blocks build on. Blocks that were examined above it are orphaned, and are dropped first, so that
  *   a transfer that moves to the new branch doesn't change any status.
  * - `certainTime`: the time of the newest block whose transfers are all known. An invoice that lost its transfer must not expire by a later
  *   time, because its transfer may be in a block that is still waiting.
  * - `open`: the blocks whose transfers aren't all known yet. Earlier sightings in them are kept, because the watcher knew more then.
  * - `orphaned`: blocks that were examined before these, needed because an address may have been added since then.
- * Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the blocks don't link to the block at `ancestorNumber`.
+ *   Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the blocks don't link to the block at `ancestorNumber`.
  */
 export function detectBlocks(
   watching: Watching,

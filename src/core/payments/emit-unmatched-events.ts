@@ -19,7 +19,7 @@ import { whileLeading } from './watching.ts';
 type Telling = Leading & { random(bytes: number): Uint8Array };
 
 const PAGE = 500;
-/** The number of transfers judged together. They are compared with the same invoices. */
+/** This many transfers are judged together and compared with the same invoices. */
 const GROUP = 50;
 /** How soon a failed notification is retried, together with any transfers that have arrived in the meantime. */
 const MAX_PAUSE_MS = 2000;
@@ -41,7 +41,7 @@ export function startEmitting(options: Telling): Loop {
       for (let first = 0; first < untold.length; first += GROUP) {
         const group = untold.slice(first, first + GROUP).map(({ id }) => id);
         await tellAll(telling, group, shouldEnd).catch((error: unknown) => {
-          // If the database is just unavailable, later transfers must not overtake these.
+          // If the cause is only that the database is unavailable, later transfers must not be reported before these.
           if (hasOtherCause(error)) throw error;
           failures.push(error);
         });
@@ -139,14 +139,14 @@ const withEvents = { ...transfer, event: maybe({ id: 'uuid', isSound: isAsSealed
 type UntoldTransfer = Row<typeof transfer>;
 
 /**
- * If there are this many forged events in addition to the real one, the transfer counts as notified, so that its event isn't written again
+ * If there are this many forged events in addition to the real one, the transfer counts as reported, so that its event isn't written again
  * and again.
  */
 const MOST_EVENTS = 20;
 
 /**
  * Finds out which of these transfers (UUIDs) have a valid seal but no event (in chain order, including annulled ones), and which have a
- * sealed event. So a forged annulment or event can't hide anything.
+ * sealed event. This way, a forged annulment or event can't hide a transfer.
  */
 const readUntold = answerOf(
   'untold-transfers',

@@ -12,9 +12,9 @@ const BATCH = 500;
 
 /**
  * Expires pending invoices by the chain's clock, if their deadline isn't later than the newest examined block. While no blocks are being
- * examined, this clock stops, so nothing expires. Returns how many have expired; call it again as long as `isMoreLeft`. `detectedTime` is
- * the time of the newest block whose transfers are all known and sighted; invoices with a later deadline don't expire. `held` contains
- * invoices that fail individually and are retried later. Throws `LEASE_LOST`.
+ * examined, this clock stops, so nothing expires. Returns how many have expired. Call it again as long as `isMoreLeft` is true.
+ * `detectedTime` is the time of the newest block whose transfers are all known and sighted; invoices with a later deadline don't expire.
+ * `held` contains invoices that couldn't expire and are retried later. Throws `LEASE_LOST`.
  */
 export async function expireInvoices(
   watching: Watching,

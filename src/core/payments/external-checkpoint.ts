@@ -17,14 +17,11 @@ export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
   return { ledgerId: identity.id, restores: restores.map(({ seq, actedAt }) => `${seq} ${actedAt}`) };
 }
 
-/**
- * The last state that a watch saw, in a file in the data directory. The file is outside the database, so an attacker who resets the
- * database can't erase it.
- */
+/** The last state that a watch saw. It's stored in a file in the data directory, so an attacker who resets the database can't erase it. */
 export type ExternalCheckpoint = {
   /**
-   * Returns `null` if there's no state for this ledger, or if an operator has since restored the ledger to an earlier end. Throws if the
-   * file is damaged or unreadable.
+   * Returns `null` if there's no state for this ledger, or if an operator has restored the ledger to an earlier state since then. Throws if
+   * the file is damaged or unreadable.
    */
   read(line: LedgerLine): Promise<Record<string, unknown> | null>;
   write(line: LedgerLine, seen: object): Promise<void>;

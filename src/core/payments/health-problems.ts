@@ -35,7 +35,7 @@ type Trouble = {
   isReady: boolean;
 };
 
-/** The current problems that this process knows about. `GET /readyz`, the alarms and the log all use this list. */
+/** The problems that this process currently knows about. `GET /readyz`, the alarms and the log all use this list. */
 export type HealthProblems = {
   /** Replaces the known problems of one kind. Logs new ones and resolved ones. */
   set(kind: TroubleKind, found: readonly Trouble[]): void;
@@ -70,7 +70,7 @@ function without(some: readonly Trouble[], others: readonly Trouble[]): Trouble[
 
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** As long as a problem lasts, its alarm is raised again at this interval, so that an outdated alarm shows that its process is gone. */
+/** As long as a problem lasts, its alarm is raised again at this interval. If an alarm is older, the process that raised it is gone. */
 const REPEAT_MS = 60_000;
 
 type Deps = {
@@ -94,8 +94,8 @@ export function startHealthWatch(deps: Deps): Loop {
     run: async (isStopping) => {
       const failures: unknown[] = [];
       const hasFailed = (error: unknown) => failures.push(error) > 0;
-      // It's enough if one check per round, or before a stop, waits for an unavailable database. A failing check doesn't prevent the
-      // others.
+      // If the database is unavailable, only one check per round waits for it, so that a stop isn't delayed for long. After any other
+      // failure, the remaining checks still run.
       for (const work of [...looks, alarms.keep]) {
         if (isStopping() || !(await unlessAway(work(db)).catch(hasFailed))) break;
       }
@@ -199,7 +199,7 @@ export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatc
 const QUIET_MS = 10_000;
 
 export type ShortageWatch = {
-  /** Call this when the database has refused a statement because the database is short of `what`. */
+  /** Call this when the database has refused a statement because it's short of `what`. */
   onShortage(what: string): void;
   /** Checks whether the shortage is over. */
   look(db: Database): Promise<void>;
@@ -229,7 +229,10 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 }
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
-/** Together with the first check, this makes nine, so the alarm is raised within a minute. A standby takes over within ten seconds. */
+/**
+ * An alarm is raised when this many further checks have found no change, which happens within a minute. A standby takes over within ten
+ * seconds.
+ */
 const LOOKS = 8;
 const KIND = 'watch-stalled';
 
@@ -241,7 +244,7 @@ export type Liveness = {
 
 /**
  * Checks that all work is still being done: the loops of this process, and the jobs that need a process with a lease or serve the delivery
- * queue. The check itself doesn't need a lease, so it can't be silenced by tampering with one.
+ * queue. The check itself doesn't need a lease, so no one can silence it by tampering with a lease.
  */
 export function createLiveness({ troubles, loops }: { troubles: HealthProblems; loops: LoopHealth }): Liveness {
   const seen = new Map<string, { sign: string; looks: number }>();

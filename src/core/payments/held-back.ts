@@ -9,11 +9,11 @@ export type HeldBack = {
   /** Returns the orders that aren't due for a retry yet. */
   resting(): string[];
   list(): { invoiceId: string; reason: string }[];
-  /** Records a round's result: which of the attempted orders have failed. `isWhole` means that no other orders were overdue. */
+  /** Records which of the orders that a round attempted have failed. `isWhole` means that no other orders were overdue. */
   note(failed: ReadonlyMap<string, string>, tried: readonly string[], isWhole: boolean): void;
 };
 
-/** If there are more than this, each round finds the oldest of them again, and other orders expire more slowly. */
+/** With more orders than this, each round finds the oldest of them again, so other orders expire more slowly. */
 const MAX = 10_000;
 const BACKOFF = { firstMs: 5000, longestMs: 300_000 };
 

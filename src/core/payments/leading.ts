@@ -21,7 +21,7 @@ export type Leading = {
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
 
-/** How work is repeated. After failures, the pause grows up to `maxPauseMs`. */
+/** These options say how work is repeated. After failures, the pause grows up to `maxPauseMs`. */
 type Turns = { name: string; pauseMs?: number; maxPauseMs?: number; onFollower?: () => void };
 
 /**

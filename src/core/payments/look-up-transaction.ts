@@ -24,7 +24,8 @@ export type LookUpDeps = {
 
 /**
  * Compares the transaction that a payer pasted with a checkout link's invoice. Returns `null` if the link doesn't exist. The ledger is
- * checked first, but only for transfers that belong to this invoice, because others mustn't be revealed. Throws `DATABASE_UNAVAILABLE`.
+ * checked first, but only for transfers that belong to this invoice, because no other transfer may be revealed. Throws
+ * `DATABASE_UNAVAILABLE`.
  */
 export async function lookUpTransaction(
   { db, readTransaction }: LookUpDeps,

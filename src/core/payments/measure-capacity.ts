@@ -33,8 +33,8 @@ const MAX_REFUSED = 20;
  */
 const MAX_INVOICES = 100_000;
 /**
- * Maximum total number of lookups, one per address and amount, which take a few seconds. The more addresses there are, the fewer amounts
- * are measured.
+ * Maximum total number of lookups. Each address and amount needs one, and this many take a few seconds. The more addresses there are, the
+ * fewer amounts are measured.
  */
 const MAX_LOOKUPS = 1_000_000;
 /** Maximum number of index entries that a statement counts if it counts several amounts. That takes far less than the statement timeout. */
@@ -71,7 +71,7 @@ export async function measureCapacity(
     });
   const uses = await findUse(asked ?? { busiest: clamp(Math.floor(MAX_LOOKUPS / addressCount), 1, MAX_AMOUNTS) });
   if (asked === undefined) {
-    // If all invoices for an amount are older, it isn't among the busiest ones, but it's still in demand.
+    // If all invoices for an amount are older than that, the amount isn't among the most requested ones, but it's still in demand.
     const known = new Set(uses.map(({ requestedMicro }) => requestedMicro));
     const refused = await findRefusedAmounts(db, project.id, since30Days, MAX_REFUSED);
     const missing = refused.filter((amount) => !known.has(amount));
@@ -104,7 +104,7 @@ async function measureAmounts(
   const entries = uses.map((use) => ({ use, range: payableRange(project, use.requestedMicro) }));
   const ranges = entries.map(({ range }) => range);
   const counts = await countReserved(db, id, policy, ranges);
-  // All amounts were counted from the same time.
+  // The count starts at the same time for all amounts.
   const usedBefore = await findUsedBefore(db, id, policy, ranges, uses[0]?.countedSince ?? now);
   return entries.map(({ use, range }, index) => {
     const { addresses, reserved } = counts[index] ?? { addresses: 0n, reserved: 0n };

@@ -6,7 +6,7 @@ import { findLedgerIdentity, takeLedger } from '../store/db/ledger-identity.ts';
 import { findProjectNetworks } from '../store/ledger/projects.ts';
 
 /**
- * Records that the server is on a new timeline, which starts with a promotion or a point-in-time recovery. Raises an alarm on each of the
+ * Records that the server is on a new timeline, because it was promoted or recovered to a point in time. Raises an alarm on each of the
  * ledger's networks. Both happen in the same transaction, so each new timeline is reported exactly once.
  */
 export async function notePromotion({ db, log }: { db: Database; log: Logger }): Promise<void> {

@@ -23,14 +23,14 @@ export type DecidedTransfer = NewTransfer & { index: number };
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
 
 /**
- * Whether a block with this time can matter for an address that was added at `createdAt`. The database decides whether it can pay an
- * invoice.
+ * Whether a block with this time can matter for an address that was added at `createdAt`. The database decides whether a transfer in it can
+ * pay an invoice.
  */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
 /**
  * `isAgain`: annulled transfers are recorded again, because an operator has seen that they are on the chain. `mayOvertake`: the transfers
- * had been set aside, and no earlier equal transfer still is.
+ * were set aside before, and no earlier equal transfer is still set aside.
  */
 type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 
@@ -140,14 +140,14 @@ export async function recordTransfers(
 }
 
 /**
- * The largest difference between two clocks that doesn't raise an alarm, because each may be off by 30 s. If an attacker inserts an id
- * beyond this, it doesn't affect other ids.
+ * The largest difference between two clocks that doesn't raise an alarm, because each may be off by 30 s. An attacker's id that is further
+ * ahead doesn't affect other ids.
  */
 const MOST_APART_MS = 60_000;
 
 /**
  * Returns a time that makes ids higher than all of the projects' existing ids. This way, a reader that continues after the last id never
- * misses one, whichever process's clock is ahead.
+ * misses a transfer, whichever process's clock is ahead.
  */
 async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Promise<UnixMs> {
   const at = now();

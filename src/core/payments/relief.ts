@@ -16,7 +16,7 @@ import { deriveNextAddresses } from './derive-addresses.ts';
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
 
 export type Relief = {
-  /** Call this when an invoice was created. Checks its pool from time to time, in the background. */
+  /** Call this after each creation of an invoice. From time to time, it checks the invoice's pool in the background. */
   noteCreated(pool: AmountPool): void;
   /** Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if none of the project's keys can derive addresses. */
   relieve(pool: AmountPool): Promise<Pool | null>;
@@ -24,10 +24,10 @@ export type Relief = {
 
 type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
-/** One address is added for every four in use. After that, two thirds of the pool are used. It takes 25 ms to add 25. */
+/** One address is added for every four in use. After that, two thirds of the pool are used. Adding 25 addresses takes 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
-/** A process first checks a pool after it has used this share of one address's capacity for the amount: 45 of 900. */
+/** A process first checks a pool after using a twentieth of the amounts that one address has in it, for example 45 of 900. */
 const FIRST_LOOK_SHARE = 20n;
 /** How long Quittance remembers that a project can't derive addresses. */
 const BARE_MS = 1000;
@@ -35,8 +35,8 @@ const MAX_REMEMBERED = 10_000;
 
 /**
  * Adds addresses automatically when payable amounts run low. Every process may do this, but the project's lock allows only one at a time,
- * and the next one then finds enough. It never derives addresses from a key without active addresses: in that case the operator has stopped
- * using the wallet or doesn't want invoices, or the ledger was restored.
+ * and the next one then finds enough free amounts. It never derives addresses from a key without active addresses: in that case the
+ * operator has stopped using the wallet or doesn't want invoices, or the ledger was restored.
  */
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
@@ -98,7 +98,7 @@ async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   return { addresses, total, free: total > reserved ? total - reserved : 0n };
 }
 
-/** Returns how many more amounts may be used before 80 % are in use; negative if more than that are. */
+/** Returns how many more amounts may be used before 80 % are in use. The result is negative if more than 80 % already are. */
 function spareOf({ total, free }: Pool): bigint {
   return free - (total * LOW_PERCENT) / 100n;
 }
@@ -114,7 +114,7 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
   const key = keys.find((each) => each.isInUse && each.autoDerived < each.autoDeriveLimit);
   const found = await measure(db, pool);
   if (found.addresses === 0n) return null;
-  // Another check may have derived the last addresses after an invoice had found none.
+  // Another check may have derived the last possible addresses after no free amount had been found for an invoice.
   if (key === undefined) return found.free > 0n ? found : null;
   if (!isScarce(found)) return found;
   const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);

@@ -6,7 +6,10 @@ import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
 import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';
 
-/** This many unsealed rows per minute and table get their own alarm. All others share one alarm, so that a flood can't hide later rows. */
+/**
+ * Up to this many unsealed rows per minute and table get their own alarm. All others share one alarm, so that a flood can't hide later
+ * rows.
+ */
 const MAX_NAMED = 20;
 const NAMED_MS = 60_000;
 /** For at most this many rows per table, Quittance remembers whether they have their own alarm. */
@@ -23,7 +26,7 @@ type Deps = { db(): Sql; log: Logger; now(): UnixMs; networks: readonly Network[
 
 /**
  * Raises an alarm for each problem that a statement finds: one `row-changed` for each changed row, one `key-unknown` for all rows sealed
- * with a master key that isn't configured, and one `row-unsealed` for all of a table's unsealed rows that may be left over from an older
+ * with a master key that isn't configured, and one `row-unsealed` for all unsealed rows of a table that may be left over from an older
  * release. Never throws.
  */
 export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {

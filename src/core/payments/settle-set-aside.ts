@@ -26,7 +26,7 @@ import { isOfRow } from './write-rows.ts';
 
 type Settling = Leading & Recording & { held: HeldBack };
 
-/** How soon an alarm is raised for a new entry. */
+/** The longest time until an alarm is raised for a new entry. */
 const PAUSE_MS = 2000;
 const PAGE = 500;
 /** A person can handle this many alarms. If there are more, one alarm reports their number. */
@@ -79,8 +79,8 @@ async function settleOne(settling: Settling, row: WaitingRow): Promise<string | 
 }
 
 /**
- * Whether a waiting row is a transfer that is earlier in the chain. Two transfers in one block pay the same order at the same time, so
- * either may be first.
+ * Whether a waiting row is a transfer that is earlier in the chain. Two transfers in one block would pay the same order at the same time,
+ * so either may be first.
  */
 function isBefore(row: WaitingRow, { block }: Extract<SetAside, { kind: 'transfer' }>): boolean {
   const other = row.seal ? readSetAside(row) : null;
@@ -105,7 +105,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
 
 const REST = 'Everything else keeps working. See "set-aside" in docs/reference/alarms.md';
 
-/** Returns an invoice's usual id. A transfer is identified by its transaction and log. */
+/** Returns an invoice's public id. A transfer is identified by its transaction id and log index instead. */
 function subjectOf({ id }: WaitingRow): string {
   const [, kind, ...rest] = id.split(' ');
   const [invoiceId = ''] = rest;

@@ -3,7 +3,7 @@ import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpai
 import type { Sql } from '../store/db/database.ts';
 import { countUnpaid, type Unpaid } from '../store/ledger/unpaid.ts';
 
-/** A limit that was reached, and the latest time at which one more invoice may be possible, up to a minute from now. */
+/** A limit that was reached, and after how many seconds (at most 60) one more invoice may be possible. */
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
 
 /** Call `leave` as soon as the admitted creation is over, whatever its result is. */
@@ -11,10 +11,10 @@ type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitRea
 
 export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 
-/** A count's maximum age. If counting is slow, counts become rarer, so that they take at most a twentieth of the time. */
+/** A count's maximum age. If counting is slow, it's done less often, so that it takes at most a twentieth of the time. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
-/** A payment may make room before ageing does, so callers are never asked to wait for longer than this. */
+/** A payment may make room before the oldest invoices stop counting, so callers are never asked to wait for longer than this. */
 const LONGEST_RETRY_S = 60;
 const MAX_REMEMBERED = 10_000;
 
@@ -33,7 +33,7 @@ type Known = {
 };
 
 /**
- * Admits creations as long as a project is within its limits. It queries the database separately from the creation: once a second, and
+ * Admits creations as long as a project is within its limits. The gate doesn't query the database for each creation, but once a second, and
  * whenever half of the remaining room is used up. Other processes' invoices become visible only with the next count, so n processes may
  * exceed a limit once, by (n − 1) / 2 of the remaining room.
  */
@@ -75,7 +75,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
           return { kind: 'pass', leave };
         }
         if (isFresh && leftOf(last.unpaid) <= 0) return limited(last.unpaid, now());
-        // There's still room, but the running requests may use it up. No other request is let in meanwhile, so that they finish.
+        // There's still room, but the running requests may use it up. Let them finish before any other request is admitted.
         if (isFresh && known.begun > known.ended) await new Promise<void>((wake) => known.waiting.push(wake));
         await lookOnce(projectId, known);
       }

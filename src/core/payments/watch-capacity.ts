@@ -14,7 +14,7 @@ import { whileLeading } from './watching.ts';
 
 type CapacityWatchDeps = Leading & { metrics: Metrics };
 
-/** Short enough to report a low capacity or a recovery within a minute. A refused invoice raises the alarm immediately. */
+/** With this interval, a low capacity or a recovery is reported within a minute. A refused invoice raises the alarm immediately. */
 const CHECK_MS = 30_000;
 /** If measuring is slow, pauses become longer, so that measuring takes at most a twentieth of the time. */
 const PAUSE_PER_ROUND = 20;
@@ -35,7 +35,7 @@ export function startCapacityWatch(options: CapacityWatchDeps): Loop {
     await measureAll(deps, shown, shouldEnd);
     dueMs = startMs + Math.max(CHECK_MS, (performance.now() - startMs) * PAUSE_PER_ROUND);
   };
-  // Another process measures now, so the values shown by this process would become stale.
+  // Another process measures now, so the values that this process shows would become outdated.
   const onFollower = () => {
     for (const project of shown) forget(metrics, network, project);
     shown.clear();

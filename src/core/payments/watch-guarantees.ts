@@ -21,9 +21,9 @@ import { guardWhileLeading, type Leading, takeEach } from './leading.ts';
 import { notePromotion } from './note-timeline.ts';
 import { whileLeading } from './watching.ts';
 
-/** Half a minute, because problems must be found within a minute. One check takes about 0.1 s. */
+/** Problems must be found within a minute, so the interval is half a minute. One check takes about 0.1 s. */
 const CHECK_MS = 30_000;
-/** If there are more changes, probably everything has changed. The others are reported once these are resolved. */
+/** If there are more changes, probably everything has changed. The remaining ones are reported once the first ones are resolved. */
 const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
@@ -63,7 +63,7 @@ async function checkSchema({ network, ...telling }: Leading): Promise<void> {
 }
 
 /**
- * Returns `null` if the schema can't be judged, because a newer release has changed it, and this process keeps running until it's replaced.
+ * Returns `null` if the schema can't be judged because a newer release has changed it. This process then keeps running until it's replaced.
  */
 async function compareSchema(db: Database): Promise<SchemaChange[] | null> {
   for (const isLast of [false, true]) {
@@ -108,7 +108,7 @@ async function checkAddresses({ network, ...telling }: Leading): Promise<void> {
 
 const isSound = (table: SealedTable) => ({ isSound: isAsSealed({ ...table, isReadOnce: true }) });
 
-/** Operators make only a few decisions. If an attacker adds many, even the first one reveals the attack. */
+/** Operators make only a few decisions. If an attacker adds many of them, the first one already reveals the attack. */
 const newest = (name: string, table: SealedTable, order: string) =>
   rowsOf(
     name,

@@ -11,8 +11,8 @@ export type WatchedNetworks = { whyNot(network: Network): Promise<Unwatched | nu
 
 /**
  * Invoices can be created on the networks in this process's configuration, and on networks that another process's watcher has ever
- * followed. It doesn't matter if that watcher is currently down, because it reads the payments later. For real money, a node must have
- * returned at least one block, because no payment would be seen if the URL was mistyped.
+ * followed. It doesn't matter if that watcher is currently down, because it reads the payments later. On a network with real money, a node
+ * must have returned at least one block, because no payment would be seen if the node's URL was mistyped.
  */
 export function createWatchedNetworks({ db, networks }: { db: Sql; networks: readonly Network[] }): WatchedNetworks {
   const ready = new Set(networks.filter((network) => keyMode(network) === 'test'));

@@ -19,7 +19,7 @@ export type Watching = Recording & { lease: Lease };
 
 /**
  * Runs `work` in a transaction that holds the cursor's lock and has checked the lease. This way, a watcher that has lost its lease can't
- * write anything, however late it resumes. Throws `LEASE_LOST`.
+ * write anything, no matter how late it resumes. Throws `LEASE_LOST`.
  */
 export function withCursor<Result>(
   { db, network, lease }: Watching,

@@ -4,7 +4,7 @@ import type { Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
 import { type Watching, withCursor } from './watching.ts';
 
-/** Whether a row's contents made a transaction fail, so that the other rows can be processed without it. */
+/** Whether the contents of a row made a transaction fail. If so, the other rows can be processed without that row. */
 export function isOfRow(error: unknown): boolean {
   if (error instanceof AppError) return /^(ROW_CHANGED|ADDRESS_DAMAGED|ADDRESS_NOT_VOUCHED)$/.test(error.code);
   return isOfStatement(error);

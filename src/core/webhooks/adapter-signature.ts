@@ -21,8 +21,8 @@ export function signFields(fields: Fields, secret: string): string {
 
 /**
  * Returns the name of a field that would start within a value if the signed text were split again: `x&money=1` would start `money`. If this
- * returns `null`, no value does, and splitting at each `&` that starts a field gives the signed fields again. `isField` says which names
- * count.
+ * returns `null` for all values, splitting the signed text at each `&` that starts a field returns the signed fields. `isField` says which
+ * names count.
  */
 export function startedField(value: string, isField: (name: string) => boolean = () => true): string | null {
   for (const [, name = ''] of value.matchAll(/&([^&=]*)=/g)) if (isField(name)) return name;

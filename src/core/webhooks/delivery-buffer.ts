@@ -1,13 +1,14 @@
 /**
  * The leased deliveries that are waiting for their turn, and the number of attempts in progress. The buffer decides which delivery is next.
- * Targets take turns. Each endpoint may have at most `perEndpoint` attempts in progress, and no more than it leaves for the others. A
- * failing target gets one place, and all failing targets together get half of the places. A target is an endpoint, or a single callback URL
- * of an adapter. Together, an adapter's targets must leave as much for the others as a single endpoint does. The buffer itself uses neither
- * the database nor the network.
+ * Targets take turns. Each endpoint may have at most `perEndpoint` attempts in progress, and must leave at least as many places free for
+ * the others. A failing target gets one place, and all failing targets together get half of the places. A target is an endpoint, or a
+ * single callback URL of an adapter. All of an adapter's targets together must leave as many places for the others as a single endpoint
+ * does. The buffer itself uses neither the database nor the network.
  */
 export type DeliveryBuffer<Item> = {
   /**
-   * Adds deliveries that were leased at `nowMs`. Returns those that don't fit, because one of an adapter's URLs must not block the others.
+   * Adds deliveries that were leased at `nowMs`. Returns those that don't fit, because no URL of an adapter may block the adapter's other
+   * URLs.
    */
   add(items: readonly Item[], nowMs: number): Item[];
   /** Returns the next delivery to attempt. The attempt counts as in progress until `end` is called. */
@@ -44,7 +45,8 @@ type Target<Item> = {
   underWay: number;
   isFailing: boolean;
   /**
-   * How many deliveries may wait in addition to those in progress. It doubles when none is left, and halves when one has waited too long.
+   * How many deliveries may wait in addition to those in progress. This number doubles when none is left, and halves when one has waited
+   * too long.
    */
   lookAhead: number;
 };

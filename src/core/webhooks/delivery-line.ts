@@ -37,11 +37,14 @@ const RECORD_MARGIN_MS = 3000;
  */
 const PUT_OFF_MS = 5000;
 /**
- * Outcomes are recorded in batches: at this number of outcomes, when nothing is in progress, or this many milliseconds after the last
- * batch.
+ * Outcomes are recorded in batches. A batch is recorded when it has this many outcomes, when nothing is in progress, or this many
+ * milliseconds after the last batch.
  */
 const FLUSH = { outcomes: 200, ms: 20 };
-/** As long as enough deliveries are waiting, leases can be rarer, because much of their cost doesn't depend on the number of deliveries. */
+/**
+ * As long as enough deliveries are waiting, leasing can happen less often, because much of its cost doesn't depend on the number of
+ * deliveries.
+ */
 const LEASE_AT_LEAST_EVERY_MS = 100;
 /** On an idle machine, 2 ms pass between the announcement and the attempt. */
 const IN_TIME_MS = 10;
@@ -66,8 +69,8 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   /** Records the attempts' outcomes. If that isn't possible at the moment, throws without losing any outcome. */
   record(): Promise<void>;
   /**
-   * Leases as many deliveries as there's room for, and starts their attempts. Does nothing if there are enough and nothing new was
-   * announced.
+   * Leases as many deliveries as there's room for, and starts their attempts. Does nothing if enough deliveries are waiting and nothing new
+   * was announced.
    */
   lease(): Promise<void>;
   /** Announces that something new may be due. */
@@ -349,7 +352,9 @@ type OutcomeQueue = {
 
 /** The number of outcomes per statement. With more, the responses alone would be megabytes. */
 const BATCH = 256;
-/** With the dispatcher's pauses, this takes half a minute. By then the cause must be a single outcome, not the database. */
+/**
+ * With the dispatcher's pauses, this many tries take half a minute. After that, the cause must be a single outcome and not the database.
+ */
 const MAX_TRIES = 10;
 
 export function createOutcomeQueue(options: {

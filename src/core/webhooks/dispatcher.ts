@@ -37,14 +37,14 @@ export type DispatcherOptions = {
   /** Maximum number of concurrent attempts, in total and per endpoint. */
   concurrency?: number;
   perEndpoint?: number;
-  /** The longest that it can take to notice a due retry, or a delivery whose notification was lost. */
+  /** The longest time until a due retry, or a delivery whose notification was lost, is noticed. */
   pollMs?: number;
   attemptTimeoutMs?: number;
   /** Makes the attempts. The default sends them over HTTP. */
   sender?: WebhookSender;
 };
 
-/** Sockets and places are cheap. A hundred shops' slow receivers must not use all of them. */
+/** Sockets and places are cheap, so there are enough of them that a hundred shops with slow receivers can't use all of them. */
 const CONCURRENCY = 128;
 /**
  * Even a small server can handle this many at the same time. At 100 ms per response, this means 160 events per second, and ten minutes for
@@ -108,9 +108,9 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
 }
 
 const NOT_RECORDED = 'stopped before all webhook attempts were recorded; Quittance repeats the unrecorded attempts';
-/** Most receivers respond faster than this, and one that hangs must not delay Ctrl-C. */
+/** Most receivers respond faster than this, and a receiver that hangs must not delay Ctrl-C. */
 const STOP_GRACE_MS = 3000;
-/** The grace period, plus the time after which connecting to an unreachable database is given up. */
+/** The grace period, plus the time until an attempt to connect to an unreachable database is given up. */
 const STOP_LIMIT_MS = 8000;
 /**
  * The pause doubles from the first to the longest value, so that the dispatcher soon notices when the database is back, and the log stays

@@ -25,7 +25,7 @@ export async function addEndpointSecret(tx: Sql, ring: KeyRing, secret: NewSecre
   await storeEndpointSecret(tx, ring, secret);
 }
 
-/** Like `addEndpointSecret`, for a caller who already holds the encryption lock and has reloaded the keys since. */
+/** Like `addEndpointSecret`, for a caller that already holds the encryption lock and has reloaded the keys since acquiring it. */
 export async function storeEndpointSecret(
   tx: Sql,
   ring: KeyRing,
@@ -75,7 +75,7 @@ function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
 }
 
 /**
- * Encrypts a stored secret with the ring's current key. Any result except `ok` means that the secret couldn't be decrypted, so it hasn't
+ * Encrypts a stored secret with the ring's current key. Any result except `ok` means that the secret couldn't be decrypted and hasn't
  * changed.
  */
 export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {

@@ -12,11 +12,11 @@ import { bringDeliveriesForward } from '../store/outbox/expedite-deliveries.ts';
 const MAX_TARGETS = 1000;
 /** The batch size per statement is limited, because sending has to wait for the statement. The others follow immediately. */
 const BATCH = 20;
-/** If more deliveries are expedited, the excess ones repeat the schedule's pause. */
+/** If more deliveries than this are expedited, the others repeat the schedule's pause. */
 const MAX_EXPEDITED = 10_000;
 /** How often the database is checked for failures in a process that has since exited, and for recoveries seen by another process. */
 const LEARN_EVERY_MS = 30_000;
-/** An endpoint that accepts one event and refuses another keeps recovering. */
+/** An endpoint that accepts one event and refuses another seems to recover again and again. */
 const RETURN_EVERY_MS = 1000;
 /** The pause after a failed statement. */
 const RETRY_MS = 1000;
@@ -61,8 +61,8 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
     /** Returns the time when a target started failing, as far as this process knows. */
     failingSince: watched.failingSince,
     /**
-     * Expedites everything that is due. Returns whether there was anything. Never throws, because due deliveries must not have to wait for
-     * this.
+     * Expedites everything that is due. Returns whether there was anything. Never throws, because a failure here must not delay deliveries
+     * that are due.
      */
     round: async (): Promise<boolean> => {
       if (performance.now() < pausedUntilMs) return false;
@@ -111,7 +111,7 @@ function watchTargets(db: Database) {
     const ids = new Set(failing.map(({ id }) => id));
     for (const [id, known] of targets) if (!ids.has(id)) Object.assign(known, { failingSince: null, probeAtMs: NEVER });
     for (const { id, failingSince } of failing.toReversed()) {
-      // A time that is further ahead than that was set by a wrong clock.
+      // If the time is further ahead than the longest pause, it was set while the clock was wrong.
       if ((targets.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
     }
     learnedAtMs = now;

@@ -1,15 +1,17 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Where a packet to an address is sent. `range` describes the block and its use in messages. It's `null` for public addresses. */
+/**
+ * Where the network sends a packet to an address. `range` describes the block and its use in messages. It's `null` for public addresses.
+ */
 export type AddressClass =
   | { scope: 'public'; range: null }
   | { scope: 'loopback' | 'private' | 'other'; range: string };
 
 /**
- * Classifies an IP address given as text, without brackets. An address is public if it's outside the IANA special-purpose address
- * registries (iana-ipv4-special-registry, iana-ipv6-special-registry) and multicast, and for IPv6 within 2000::/3. Blocks that are
- * reachable but contain no receivers, such as relays and sinks, aren't public either. Anything but a single address in its standard
- * spelling (such as zone ids, or `0177.0.0.1`) is `other`.
+ * Classifies an IP address given as text, without brackets. An address is public if it's neither in the IANA special-purpose address
+ * registries (iana-ipv4-special-registry, iana-ipv6-special-registry) nor multicast. An IPv6 address must also be within 2000::/3. Blocks
+ * that are reachable but contain no receivers, such as relays and sinks, aren't public either. Anything except a single address in its
+ * standard spelling is `other`, such as an address with a zone id, or `0177.0.0.1`.
  */
 export function classifyAddress(ip: string): AddressClass {
   if (isIPv4(ip)) return classifyV4(readV4(ip));

@@ -29,18 +29,18 @@ const POLL_MS = 5000;
 const LEASE = 'rates';
 /** A process that stops releases the lease. After a crash, another process takes over after this time. */
 const LEASE_MS = 30_000;
-/** A source is queried this many times before its rate would become too old, and at least once a minute. */
+/** A source is queried this many times in the time in which its rate becomes too old, and at least once a minute. */
 const QUESTIONS = 5;
 const MAX_PAUSE_MS = 60_000;
-/** Each query takes at most 16 s, and needs a socket. */
+/** Each query needs a socket, for at most 16 s. */
 const MAX_AT_ONCE = 50;
 /** Maximum number of connections per origin; other queries wait. */
 const CONNECTIONS = 10;
 const KIND = 'rate-old';
 
 /**
- * This process's knowledge about a source. `hasAnswered`: the source has responded or failed since this process started querying.
- * `problem`: why its last response didn't contain a rate. `told`: the alarm's text.
+ * This process's knowledge about a source. `hasAnswered`: a query by this process has already returned a response or failed. `problem`: why
+ * its last response didn't contain a rate. `told`: the alarm's text.
  */
 type State = {
   rateSource: string;

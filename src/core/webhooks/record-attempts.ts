@@ -45,9 +45,9 @@ type Failing = { id: string; failingSince: UnixMs };
 /**
  * Records attempt outcomes in the order in which the attempts ended. Updates the deliveries, the attempt log and the endpoints' state, and
  * disables endpoints if necessary. An adapter has no such state, because a shop's response to the callback for one order says nothing about
- * other orders. Either everything is written or nothing is, with one exception: if only the endpoints can't be written, their next attempts
- * write them, so that a locked row delays the others by only a second. If the database is unreachable, nothing is written, and the caller
- * retries. Finally, updates the expediting, the metrics and the log.
+ * other orders. Either everything is written or nothing is, with one exception: if only the endpoints' state can't be written, their next
+ * attempts write it, so that a locked row delays the other outcomes by only a second. If the database is unreachable, nothing is written,
+ * and the caller retries. Finally, updates the expediting, the metrics and the log.
  */
 export async function recordAttempts(
   { db, log, metrics, outages, expediter, certainNow, pages }: RecordDeps,
@@ -89,7 +89,7 @@ export async function recordAttempts(
 
 const MAX_LOGGED = 10;
 
-/** Returns each endpoint's failures that weren't followed by a success, and any 410, because no other response cancels it. */
+/** Returns each endpoint's failures that weren't followed by a success, and every 410 response, because no other response cancels it. */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {

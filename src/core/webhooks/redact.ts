@@ -5,7 +5,7 @@ import { parseObject } from '../runtime/parse-object.ts';
  * invisible characters except line feeds and tabs. Everything that looks like a secret is replaced with `[redacted]`. Secrets are
  * recognised by their name (`"password": …`, `token=…`), by their prefix (`whsec_`, `qt_live_`, `Bearer`) or by their shape (PEM, JWT, the
  * user in a URL, runs of 32 characters that aren't words). The SDK's diagnostic response is kept, because the diagnosis needs its fields.
- * The result has at most 8 KiB in UTF-8, and takes linear time.
+ * The result has at most 8 KiB in UTF-8, and the function takes linear time.
  */
 export function redactAnswer(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_BYTES)).replace(INVISIBLE, '');
@@ -22,7 +22,7 @@ const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 const RUN = String.raw`(?:[A-Za-z0-9+/=_-]|\\/)`;
 const LONG_RUN = new RegExp(`${RUN}{32,}`, 'g');
 const RUN_CHARACTER = /[A-Za-z0-9+/=_\\-]/;
-/** If a secret is cut off after fewer characters, the rest reveals nothing. */
+/** If a secret is cut off after fewer characters, the remaining ones reveal nothing. */
 const MIN_CUT_RUN = 8;
 
 const PEM = /-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g;
@@ -191,7 +191,7 @@ export function quotePage(answer: string | null): string | null {
   return words.length > MAX_QUOTED ? `${words.slice(0, MAX_QUOTED - 1)}…` : words;
 }
 
-/** For tests and notifications, where a web page as a response counts as a failure. Returns its error. */
+/** Returns an error if the response is a web page, because tests and notifications treat such a response as a failure. */
 export function refusePage(answer: Uint8Array): string | null {
   return quotePage(redactAnswer(answer)) === null ? null : REFUSED;
 }

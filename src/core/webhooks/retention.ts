@@ -8,9 +8,9 @@ import { answerOf } from '../store/db/rows-of.ts';
 import { count } from '../store/db/statement.ts';
 
 const HOUR_MS = 3_600_000;
-/** A statement of this size takes about ten milliseconds. */
+/** A statement that deletes this many takes about ten milliseconds. */
 const BATCH = 1000;
-/** With this limit, a million are deleted per hour. Anything beyond this is a backlog that is deleted in later hours. */
+/** With this limit, a million deliveries are deleted per hour. If there are more, the rest is deleted in later hours. */
 const MAX_BATCHES = 1000;
 
 /**
@@ -33,7 +33,7 @@ export function startRetention(options: {
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
-      // If it didn't finish in the previous hour, it resumes where it stopped.
+      // If the previous hour's run didn't finish, this one resumes where that one stopped.
       after ??= NIL_UUID;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {

@@ -26,7 +26,7 @@ export async function sendCallback({ sender, localTargets }: SendDeps, told: Tol
   if (stored === undefined) throw new Error('the adapter has no secret');
   const { data } = JSON.parse(told.body) as Event;
   const { fields, numbers } = listFields(told.order, data);
-  // New orders like this are refused, but this one dates from before that rule.
+  // New orders like this are refused, but this order is older than that rule.
   for (const [name, value] of fields) {
     const started = startedField(value);
     if (started === null) continue;

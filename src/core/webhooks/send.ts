@@ -34,7 +34,7 @@ type Webhook = {
   body: Uint8Array;
   /** The default is `POST`. A `GET` has no body. */
   method?: 'GET' | 'POST';
-  /** Returns why a 2xx response counts as a failure, or `null`. By default, none does. */
+  /** Returns why a 2xx response counts as a failure, or `null`. By default, no 2xx response does. */
   refuse?(answer: Uint8Array): string | null;
   /** A date in Retry-After is measured from this time. */
   nowMs: number;
@@ -129,8 +129,8 @@ export async function sendSigned(
 /** Shorter than the total timeout, so that the socket to an address that drops packets is released before the next attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * An endpoint may ask for longer, but keeping idle sockets for thousands of endpoints isn't worth it. An origin's pool is closed together
- * with its last socket.
+ * An endpoint may ask for longer, but idle sockets for thousands of endpoints would cost more than they save. An origin's pool is closed
+ * together with its last socket.
  */
 const KEEP_ALIVE_MAX_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -138,7 +138,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_BODY_BYTES = 8 * 1024;
 /** The status has already decided the outcome, so it isn't worth waiting for a slow body. */
 const BODY_TIME_MS = 1000;
-/** An HTTP date has 29 characters. */
+/** An HTTP date has only 29 characters. */
 const MAX_DATE_LENGTH = 100;
 export const USER_AGENT = 'Quittance-Webhooks/2';
 

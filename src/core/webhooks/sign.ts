@@ -10,7 +10,7 @@ export type SignedHeaders = {
 };
 
 /**
- * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that a receiver can have either secret during a
+ * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that a receiver can use either secret during a
  * rotation. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of this attempt. Throws a
  * RangeError if the signed text would be ambiguous, or if a secret is malformed.
  */
@@ -107,7 +107,7 @@ const SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 /** Contains no dot, because a dot separates the signed parts. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
-/** During a rotation there are two. Many more than this would only cost the receiver time. */
+/** During a rotation there are two signatures. Many more than this would only cost the receiver time. */
 const MAX_SIGNATURES = 16;
 
 function signature(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {

@@ -14,8 +14,8 @@ export type LookupAll = (
 /**
  * Creates `connect` for an undici Agent that connects only to allowed targets. Literal addresses are checked here, because undici resolves
  * only names. A name's addresses are checked when connecting, and exactly these addresses are used. A refused target fails with an error
- * whose `code` is `TARGET_REFUSED` and whose message is in plain words. Look-up and connecting may take `connectTimeoutMs` together. `ca`
- * contains the certificates (PEM) to trust instead of the well-known ones.
+ * whose `code` is `TARGET_REFUSED` and whose message is in plain words. The look-up and the connection together may take
+ * `connectTimeoutMs`. `ca` contains the certificates (PEM) to trust instead of the well-known ones.
  */
 export function createTargetConnector(options: {
   rule: TargetRule;
@@ -28,7 +28,7 @@ export function createTargetConnector(options: {
     timeout: connectTimeoutMs,
     lookup: createCheckedLookup({ rule, lookup }),
     autoSelectFamily: true,
-    // Even if all other addresses drop packets, the last one is tried in time.
+    // With this timeout, the last address is tried in time even if all others drop packets.
     autoSelectFamilyAttemptTimeout: Math.ceil(connectTimeoutMs / MAX_ADDRESSES),
     ...(ca === undefined ? {} : { ca }),
   });

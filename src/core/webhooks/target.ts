@@ -90,8 +90,8 @@ function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
 }
 
 /**
- * Only the addresses matter. But a name that can only be local is refused here, so that any caller that registers it gets the error
- * immediately.
+ * Whether a name is allowed depends on its addresses. But a name that can only be local is refused here, so that a caller that registers it
+ * gets the error immediately.
  */
 function checkName(host: string, rule: TargetRule): TargetCheck {
   const shown = show(host);

@@ -77,16 +77,16 @@ type SecretWatchDeps = {
   loops?: LoopHealth;
 };
 
-/** It takes only microseconds to decrypt a secret. If that fails, its events wait for a minute in any case. */
+/** It takes only microseconds to decrypt a secret. If that fails, the endpoint's events wait for a minute in any case. */
 const WATCH_SECRETS_CHECK_MS = 30_000;
 /** If more fail, they probably have a common cause. */
 const MAX_ALARMS = 100;
 const KIND = 'secret-damaged';
 
 /**
- * Decrypts every secret in the database, immediately and then every half minute. If a secret was moved, changed or deleted, an alarm is
- * raised, because otherwise its events would just wait. An alarm is closed by the process that raised it, or by a process that is starting.
- * Other processes don't close it, because they may have different keys.
+ * Decrypts every secret in the database, immediately and then every half minute. If a secret was moved, changed or deleted, this raises an
+ * alarm, because otherwise its endpoint's events would just wait. An alarm is closed by the process that raised it, or by a process that is
+ * starting. Other processes don't close it, because they may have different keys.
  */
 export function startSecretWatch(deps: SecretWatchDeps): Loop {
   const { db, log, checkMs = WATCH_SECRETS_CHECK_MS } = deps;
@@ -207,7 +207,7 @@ const REFUSE_MISSING_KEYS_REMEDIES = {
 } as const;
 
 type EncryptPlainSecretsDeps = {
-  /** Called only if there's something to encrypt, because the key may have to be created. */
+  /** This is called only if there's something to encrypt, because the key may have to be created. */
   keyRing(): Promise<KeyRing>;
   log: Pick<Logger, 'info' | 'error'>;
   now(): UnixMs;

@@ -8,8 +8,8 @@ import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 const PAGE = 250;
 
 /**
- * How far a check has got. `hash` is the hash of entry `seq`, or `null` if the hash isn't known. `isSealed` means that at least one entry
- * up to that point has a seal.
+ * The position that a check has reached. `hash` is the hash of entry `seq`, or `null` if the hash isn't known. `isSealed` means that at
+ * least one entry up to that point has a seal.
  */
 export type Place = { seq: number; hash: string | null; isSealed: boolean };
 
@@ -17,7 +17,7 @@ export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false 
 
 /**
  * A place where someone tampered with the log. `name` identifies the entry and its current content, so that another change to the same
- * entry gets a different name. `passed` is the number of entries on the page before this one.
+ * entry gets a different name. `passed` is the number of entries that precede this one on the page.
  */
 export type LogProblem = { seq: number; name: string; message: string; passed: number };
 

@@ -22,7 +22,9 @@ const LOOK_MS = 30_000;
 /** A log that is shorter than this is checked completely every time. */
 const SHORT = 1000;
 const BUDGET_MS = 100;
-/** If there are more problems, the whole log was probably rewritten. The others are reported once these are resolved. */
+/**
+ * If there are more problems, the whole log was probably rewritten. The remaining problems are reported once the first ones are resolved.
+ */
 const MAX_ALARMS = 20;
 
 type Options = Leading & { seals: Seals | undefined; headMark: ExternalCheckpoint | null };
@@ -45,7 +47,7 @@ function createLogWatch(options: Options) {
   let [lookedAt, wholeAt]: [UnixMs | null, UnixMs | null] = [null, null];
   let [isSealed, isBroken] = [false, false];
 
-  /** Checks the entries that are new since the previous check. */
+  /** Checks the entries that were added after the previous check. */
   const lookAtEnd = async (known: ChainVerification) => {
     const from = known.kept === null ? BEGINNING : { seq: known.kept.seq - 1, hash: null, isSealed };
     const walked = nothingYet(from);
@@ -103,7 +105,7 @@ function addPage(walked: Scanned, { place, problems, unsealed }: VerifiedPage): 
   walked.unsealed += unsealed;
 }
 
-/** Checks the log from the first entry, one part per second, until it's done. */
+/** Checks the log from the first entry, one part per second, until the end. */
 function createWholeWalk() {
   let underWay: { pages: AsyncGenerator<VerifiedPage>; walked: Scanned } | null = null;
   return {
@@ -137,7 +139,7 @@ function createRemembered({ db, log, headMark }: Options) {
   let line: LedgerLine | null = null;
   return {
     get: () => head,
-    /** If no entry is remembered, starts from the current head, which the check then has to trust. */
+    /** If no entry is remembered, the check starts from the current head and has to trust it. */
     read: async () => {
       line = await findLedgerLine(db);
       if (headMark !== null && line !== null) {

@@ -7,7 +7,7 @@ import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
 
-/** A person can handle this many. The others are reported once these are resolved. */
+/** A person can handle this many alarms. Further missing rows are reported once these alarms are resolved. */
 const MAX_ALARMS = 20;
 const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
 const SEE = 'docs/reference/alarms.md';
@@ -59,7 +59,7 @@ export function tellUnpaid(
   return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
 }
 
-/** Reports a row whose state no recorded action explains. */
+/** Reports a row whose state isn't explained by any recorded action. */
 export function tellUnexplained(
   keeping: Keeping,
   { table, id, name, isGone }: { table: string; id: string; name: string; isGone: boolean },

@@ -2,7 +2,10 @@ import type { Alarm } from '../../store/chain/alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Leading } from '../leading.ts';
 
-/** The state for keeping a network's inventory. `seen` is the end that this process last saw, to detect a reset to an earlier end. */
+/**
+ * The state for keeping a network's inventory. `seen` is the inventory's end as this process last saw it, so that a reset to an earlier end
+ * is detected.
+ */
 export type Keeping = Leading & {
   random(bytes: number): Uint8Array;
   seen: Map<Subject, { number: number; bytes: number }>;

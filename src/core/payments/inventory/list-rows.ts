@@ -18,11 +18,11 @@ import type { Keeping } from './keeping.ts';
  */
 const SETTLE_MS = 60_000;
 /**
- * How many thousands of young rows are checked. It's more than are created in a minute at the highest measured load; any others are only
- * listed later.
+ * Young rows are read a thousand at a time, at most this many times. These are more rows than are created in a minute at the highest
+ * measured load; any others are only listed later.
  */
 const MAX_YOUNG_READS = 20;
-/** How many thousands of unlisted late rows can lie between a page's rows before the rest is skipped. */
+/** If more than this many thousand unlisted late rows lie between a page's rows, the rest is skipped. */
 const MAX_READS = 5;
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -110,8 +110,8 @@ function lastIdOf(content: Buffer | null): string {
 }
 
 /**
- * Reads the rows that are too young to be listed, and rows whose ids are in the future, because reading a row checks its seal. If a row was
- * there before and is gone now, it's missing. It's listed with the others once it's old enough.
+ * Reads the rows that are too young to be listed, and rows whose ids are in the future, because reading a row checks its seal. If a row
+ * existed before and is gone now, it's missing. It's listed with the others once it's old enough.
  */
 export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<void> {
   const { db, network, now } = keeping;

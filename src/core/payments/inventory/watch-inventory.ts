@@ -43,9 +43,9 @@ import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventor
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
 
-/** Short enough to find problems with settings and the newest rows within a minute, even if several rounds fail. */
+/** With this pause, problems with settings and the newest rows are found within a minute, even if several rounds fail. */
 const PAUSE_MS = 10_000;
-/** Checking may take at most a tenth of the time. Checking all of a large ledger takes many rounds. */
+/** Checks may take at most a tenth of the time, so checking all of a large ledger takes many rounds. */
 const WORK_MS = 1000;
 
 /** This many sets can be adopted in a month. */
@@ -62,7 +62,7 @@ type Options = Leading & {
 /**
  * Keeps a network's inventory while this process is its leader. Lists new rows, and checks that the rows on the newest page exist and have
  * valid seals, and then does the same for older pages. Also compares settings with their previous state, and reopens alarms that Quittance
- * didn't close. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker who takes over the
+ * didn't close. Does nothing if rows aren't sealed. It keeps its memory while another process leads, so that an attacker who takes over the
  * lease can't erase it. Runs until it's stopped.
  */
 export function startInventoryWatch(options: Options): Loop {
@@ -141,14 +141,14 @@ const DAY_MS = 86_400_000;
 const LONGEST_MS = 2 * DAY_MS;
 /** A larger difference between the processes' clocks would raise an alarm. */
 const SKEW_MS = 60_000;
-/** A person can handle this many. */
+/** A person can handle this many alarms. */
 const MAX_TOLD = 20;
 /** After one of these actions, an endpoint may want different events from before. */
 const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];
 
 /**
- * Finds events from the last day that someone is withholding from an endpoint. Makes deliveries due that were postponed for longer than
- * Quittance ever does.
+ * Finds events from the last day that someone is withholding from an endpoint. Also makes a delivery due if it was postponed for longer
+ * than Quittance ever postpones one.
  */
 async function lookAtDeliveries(keeping: Keeping): Promise<void> {
   const { db, network, now } = keeping;
@@ -225,8 +225,8 @@ const isKept = ({ kind, subject }: Alarm) =>
   alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
 
 /**
- * Reopens alarms that Quittance didn't close: only operators can close them, but the audit log doesn't contain their closing. All other
- * alarms are raised again by the check that detects their cause.
+ * Reopens alarms that only operators may close, if the audit log doesn't show that an operator closed them. All other alarms are raised
+ * again by the check that detects their cause.
  */
 async function keepAlarms(keeping: Keeping): Promise<void> {
   const { db, network, log, alarms: before } = keeping;
@@ -254,9 +254,9 @@ const TOLD_MS = 86_400_000;
 const MAX_NAMED = 5;
 
 /**
- * Raises an alarm if alarms were closed by something other than Quittance. It stays open for a day after the last one, and closing this
- * alarm counts as well. If the closing was sealed with a master key that this process doesn't know, another process may have done it, so
- * this case has a separate alarm.
+ * Raises an alarm if anything other than Quittance closed alarms. It stays open until a day after the last such closing, and closing this
+ * alarm itself counts as well. If the end of an alarm was sealed with a master key that this process doesn't know, another process may have
+ * closed it, so this case has a separate alarm.
  */
 async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const silenced = await findSilenced(db, network);
@@ -311,7 +311,7 @@ const NOTHING: Settings = { audit: 0, rows: {} };
 
 /**
  * Compares projects, keys, endpoints and addresses with their previous state. The audit log must have an action that names each row that
- * has changed. New ones don't need an action, because they are sealed. An unexplained change isn't stored on the page, so it's reported
+ * has changed. New rows don't need an action, because they are sealed. An unexplained change isn't stored on the page, so it's reported
  * again.
  */
 async function compareSettings(keeping: Keeping): Promise<void> {
@@ -356,7 +356,7 @@ function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, 
   return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
 }
 
-/** Reports that the page was reset to an earlier state, together with a row that matches this state although it has been changed since. */
+/** Reports that the page and a row were reset to an earlier state. The row matches that state, although it has been changed since then. */
 async function tellPutBack(
   keeping: Keeping,
   before: Settings,
@@ -422,9 +422,9 @@ const doubt = {
 } as const;
 
 /**
- * Checks the newest 1,000 events whose ids aren't below the given one. `missing` means that an older, active endpoint wants the event but
- * has no delivery for it. `unproven` means that a delivery ended without a matching attempt. Pings are for one endpoint only. Returns the
- * first 20.
+ * Checks the newest 1,000 events whose ids aren't below the given one. `missing` means that an active endpoint, which is older than the
+ * event and wants it, has no delivery for it. `unproven` means that a delivery ended without a matching attempt. Pings are for one endpoint
+ * only. Returns the first 20.
  */
 const findDeliveryDoubts = rowsOf(
   'delivery-doubts',

@@ -15,8 +15,8 @@ type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
 export type AddressGuard = {
   mode: ManifestSettings['mode'] | 'off';
   /**
-   * Returns, as text, why an address read by a statement must not be used, or `null` if it may be. Reports every unsigned address, but
-   * refuses it only in `enforce` mode.
+   * Returns the reason why an address that a statement has read must not be used, or `null` if it may be used. Reports every unsigned
+   * address, but refuses it only in `enforce` mode.
    */
   refuse(address: OwnAddress, statement?: string): string | null;
   /**
@@ -26,9 +26,7 @@ export type AddressGuard = {
   passesOver(address: OwnAddress, statement: string): boolean;
   /** Like `refuse`, but for an invoice's rule: the manifest must contain the project's policy and its maximum surcharge. */
   refuseRule(rule: OwnRule): string | null;
-  /**
-   * Returns as text how a project differs from the manifest, in any mode. Returns `null` if it doesn't differ, or isn't in the manifest.
-   */
+  /** Describes how a project differs from the manifest, in any mode. Returns `null` if it doesn't differ, or isn't in the manifest. */
   lackOfRule(rule: OwnRule): string | null;
   /** Returns why an address isn't signed, in any mode. */
   lackOf(address: Place): string | null;

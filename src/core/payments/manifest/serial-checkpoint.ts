@@ -12,7 +12,7 @@ function markPath(dataDir: string): string {
   return join(dataDir, 'manifest-serial.json');
 }
 
-/** Returns `null` as the mark if no manifest has been in force here yet. */
+/** The mark is `null` if no manifest has been in force here yet. */
 export async function readMark(
   dataDir: string,
 ): Promise<{ kind: 'ok'; mark: KeptMark | null } | { kind: 'invalid'; reason: string }> {

@@ -25,13 +25,16 @@ type Deps = {
   now(): UnixMs;
 };
 
-/** It takes only microseconds to check a file's modification time. */
+/** Checking a file's modification time takes only microseconds. */
 const LOOK_MS = 2000;
 /** How often the active addresses are compared. 10,000 addresses take about 50 ms. */
 const COMPARE_MS = 30_000;
-/** The interval after an unsigned address was encountered, because its alarm should close soon after the problem is fixed. */
+/** This interval applies after an unsigned address was encountered, because its alarm should close soon after the problem is fixed. */
 const COMPARE_MET_MS = 10_000;
-/** If there are more, the whole manifest is probably missing. The others are reported once these are resolved. */
+/**
+ * If there are more problems than this, the whole manifest is probably missing. The remaining ones are reported once the first ones are
+ * resolved.
+ */
 const MAX_ALARMS = 20;
 const MANIFEST = 'addresses.manifest';
 

@@ -19,15 +19,15 @@ import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { outgoingStands, payableAfter, stands } from '../../store/ledger/standing.ts';
 
 /**
- * After this many rounds, no invoice is named. So an attacker who forges many invoices that fit best can hide the real ones, but can't get
- * a forged invoice named.
+ * After this many rounds, no invoice is named. An attacker who forges many well-fitting invoices can therefore hide the real ones, but
+ * can't get a forged invoice named.
  */
 const MOST_ROUNDS = 5;
 
 /**
  * For each of these transfers (UUIDs, at most 500), returns the likely reasons why it's unmatched or a duplicate: best first, never empty.
- * Invoices with a wrong seal are never named. `isList` is for a page or table with many transfers, each of which is compared with fewer
- * orders. Transfers that paid an invoice or don't exist are left out. Only reads. Throws a RangeError for more than 500 transfers.
+ * Invoices with a wrong seal are never named. `isList` is for a page or table with many transfers: each transfer is then compared with
+ * fewer orders. Transfers that paid an invoice or don't exist are left out. Only reads. Throws a RangeError for more than 500 transfers.
  */
 export async function diagnoseTransfers(
   db: Sql,
@@ -85,13 +85,13 @@ function rank({ facts, repeated }: Pick<Mismatch, 'facts' | 'repeated'>): Cause[
 
 const MAX_AT_ONCE = 500;
 /**
- * Maximum number of transfers that are compared with invoices at a time, because other work has to wait meanwhile. Each may have about a
- * thousand invoices.
+ * Maximum number of transfers that are compared with invoices at a time, because other work has to wait in the meantime. Each transfer may
+ * be compared with about a thousand invoices.
  */
 const GROUP = 10;
 /** Transfers within the same ten minutes are compared with the same newest invoices. */
 const WINDOW_MS = 600_000;
-/** If there are more windows, 200 invoices for each would be thousands of rows, so only 50 are read for each. */
+/** With more windows than this, reading 200 invoices for each would return thousands of rows, so only 50 are read for each. */
 const MANY_WINDOWS = 10;
 
 /** The facts about an unmatched or duplicate transfer. `repeated` is the invoice that a duplicate pays again, otherwise `null`. */
@@ -220,7 +220,7 @@ function groupByWindow(transfers: MismatchedTransfer[]): { projectId: string; be
   return [...windows.values()];
 }
 
-/** A transfer whose sender to look up, with its project and time. At most 500 at a time. */
+/** A transfer whose sender is to be looked up, with its project and time. A call accepts at most 500 of them. */
 type SenderQuestion = { id: string; projectId: string; from: string; at: UnixMs };
 
 function parametersOf(questions: readonly SenderQuestion[]): string[][] {
@@ -243,8 +243,8 @@ const SIBLINGS_KEPT = 20;
 const findSiblings = rowsOf(
   'mismatch-siblings',
   { transferId: 'uuid', amountMicro: 'numeric', at: 'timestamptz', isUnmatched: 'bool', resolution: 'text?' },
-  // The limits are in the inner query, and annulled transfers are filtered outside it. So PostgreSQL walks an index up to the limit
-  // whatever its statistics say, and a sender with many transfers doesn't cost more than a sender with few.
+  // The limits are in the inner query, and annulled transfers are filtered outside it. This way, PostgreSQL walks an index up to the limit
+  // whatever its statistics say, and a sender with many transfers costs no more than a sender with few.
   `select q.id as transfer_id, s.amount_micro, s.block_time as at, s.kind = 'unmatched' as is_unmatched,
      (select ${resolutionColumn('r.')} from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
@@ -324,7 +324,7 @@ const findMismatched = rowsOf(
 );
 
 const suspectShape = {
-  /** An index into the list of questions. */
+  /** The index of the question in the list. */
   question: 'int4',
   id: 'uuid',
   externalId: 'text',
@@ -349,7 +349,8 @@ const READ_OF_INVOICE =
   'id, external_id, status, requested_micro, payable_micro, address_id, created_at, payable_after, expires_at, paid_transfer_id';
 
 /**
- * Many invoices may lie within one range (900 in a cent). These are the numbers that are read and kept per range, unpaid and newest first.
+ * Many invoices may lie within one range (900 in a cent). `READ` of them are read per range, and `KEPT` of these are kept: unpaid ones
+ * first, and the newest first among them.
  */
 const READ = 1000;
 const KEPT = 60;
@@ -451,7 +452,7 @@ const findInvoicesElsewhere = rowsOf(
   ],
 );
 
-/** Of these invoices in the projects of these transfers (UUIDs), returns those with a wrong seal. */
+/** Returns the invoices with a wrong seal, out of the given invoices in the projects of the given transfers (UUIDs). */
 const findUnsound = answerOf(
   'mismatch-invoices-unsound',
   {

@@ -25,7 +25,7 @@ type NewAdminKey = Pick<ListedAdminKey, 'id' | 'name' | 'role' | 'projects' | 'a
   secretSha256: Buffer;
 };
 
-/** Stores a key by its SHA-256. */
+/** Stores the SHA-256 hash of a key. */
 export const insertAdminKey = commandOf(
   'admin-key-insert',
   `insert into admin_keys (id, name, secret_sha256, role, projects, allowed_cidrs, expires_at, mac)

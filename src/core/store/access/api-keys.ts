@@ -47,7 +47,7 @@ export const findValidApiKey = answerOf(
   (rows) => soundOf(rows)[0] ?? null,
 );
 
-/** Returns the valid keys that were used or created most recently, unless that was too long ago. */
+/** Returns the valid keys that were used or created most recently. Leaves out keys for which that was too long ago. */
 export const findNewestApiKeys = answerOf(
   'api-key-newest',
   keyColumns,

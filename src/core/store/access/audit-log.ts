@@ -69,8 +69,8 @@ const insertActions = answerOf(
 );
 
 /**
- * Records actions in the transaction that performs them, as its last statement, because it blocks all other records until the transaction
- * ends. The seal covers the entry's number, which the table assigns, so this takes the log's lock first.
+ * Records actions in the transaction that performs them. Make this the transaction's last statement, because it blocks all other records
+ * until the transaction ends. The table assigns the entry's number, which the seal covers, so this acquires the log's lock first.
  */
 export async function insertOperatorActions(tx: Sql, actions: readonly OperatorAction[]): Promise<void> {
   if (actions.length === 0) return;
@@ -163,7 +163,10 @@ export const readAuditLinks = rowsOf(
 
 const head = { seq: count, hash: hex() } as const;
 
-/** The newest entry's number and hash. A copy that is kept elsewhere shows later whether the log up to that entry was rewritten. */
+/**
+ * The newest entry's number and hash. If a copy of it is kept elsewhere, the copy shows later whether the log up to that entry was
+ * rewritten.
+ */
 export type AuditHead = Row<typeof head>;
 
 export const findAuditHead = answerOf(

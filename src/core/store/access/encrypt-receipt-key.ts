@@ -30,7 +30,7 @@ export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 
   });
 }
 
-/** Stores a new receipt key. The caller holds the encryption lock and has read the master keys since. */
+/** Stores a new receipt key. The caller must hold the encryption lock and must have read the master keys since acquiring it. */
 export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: ReceiptKeyDeps): Promise<string> {
   const { id, publicKey, privateKey } = receiptKeyOf(random(PRIVATE_KEY_BYTES));
   const encrypted = encrypt(keyRing, privateKey, placeOf(id));
@@ -74,7 +74,7 @@ export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey
   return { kind: 'ok', key: { id, publicKey, privateKey: opened.plain } };
 }
 
-/** Returns whether the current receipt key can be decrypted, or `null` if there's none yet. */
+/** Returns whether the current receipt key can be decrypted, or `null` if no key exists yet. */
 export async function tryReceiptKey(
   db: Sql,
   keyRing: KeyRing,

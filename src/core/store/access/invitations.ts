@@ -65,7 +65,7 @@ const insertCodes = commandOf(
   ],
 );
 
-/** Stores a person's recovery codes by their SHA-256. */
+/** Stores the SHA-256 hashes of a person's recovery codes. */
 export async function insertRecoveryCodes(
   tx: Sql,
   personId: string,

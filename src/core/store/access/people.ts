@@ -189,8 +189,8 @@ export const consumeTotpStep = answerOf(
 );
 
 /**
- * Records a failed code. A person may fail `most` times in a row, and once more every `everySeconds`. Returns `false` if no attempts are
- * left.
+ * Records a failed code. A person may fail `most` times in a row, and after that once every `everySeconds` seconds. Returns `false` if no
+ * attempts are left.
  */
 export const takeMiss = answerOf(
   'person-take-miss',
@@ -208,8 +208,8 @@ export const takeMiss = answerOf(
 const sealedTotp = { ...factors, masterKeyId: 'text', totpSealed: 'bytea', seal: 'text?' } as const;
 
 /**
- * Returns the TOTP secrets that are encrypted with other master keys, with their people: the first 500 after an id, locked until the
- * transaction ends. `seal` is the result of `sealColumn`.
+ * Returns the TOTP secrets that are encrypted with other master keys, with the people they belong to. At most 500 after an id are returned,
+ * and they are locked until the transaction ends. `seal` is the result of `sealColumn`.
  */
 export const lockTotpUnderOtherKeys = rowsOf(
   'person-totp-under-other-keys',
@@ -226,7 +226,7 @@ export const reencryptTotpRow = commandOf(
   (id: string, totp: Encrypted, mac: Buffer | null) => [id, totp.masterKeyId, totp.sealed, mac],
 );
 
-/** Counts the TOTP secrets by the master key that they are encrypted with. */
+/** Counts how many TOTP secrets are encrypted with each master key. */
 export const countTotpByKey = answerOf(
   'person-totp-by-key',
   { masterKeyId: 'text', total: count },

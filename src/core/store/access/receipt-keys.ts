@@ -42,7 +42,7 @@ export const findCurrentReceiptKey = rowOf(
 
 const publicKeys = { publicKey: 'bytea', seal: sealed(SEALED_RECEIPT_KEY) } as const;
 
-/** Returns all public keys that were ever used for signing, newest first, at most a thousand. */
+/** Returns up to a thousand public keys that were ever used for signing, newest first. */
 export const readPublicReceiptKeys = answerOf(
   'receipt-keys-public',
   publicKeys,

@@ -40,12 +40,12 @@ export function slotOf(time: UnixMs): number {
   return Math.floor(time / WEEK_MS) % SLOTS;
 }
 
-/** A request's columns in the table that its batch `b` is unpacked into. Ids are compared byte by byte. */
+/** The table that the batch `b` is unpacked into, with a row for each request. Ids are compared byte by byte. */
 export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
      external_id text, took_ms int4, errors text, body text)`;
 
-// `JSON.stringify` writes JSON without line breaks, so the batches can be lines of a single text without escaping. The commit doesn't wait
-// for the disk or a standby, because that would delay the commits of new invoices.
+// `JSON.stringify` writes JSON without line breaks, so the batches can be lines of a single text without escaping. The commit waits neither
+// for the disk nor for a standby, because that would delay the commits of new invoices.
 /** Writes batches. If the server crashes within the next second, they may be lost. Existing batches are left unchanged. */
 export const insertRequests = commandOf(
   'requests-insert',
@@ -80,7 +80,7 @@ function edgesOf([one, ...others]: RequestBatch['requests']): { first: string; l
   return { first, last };
 }
 
-/** Deletes requests by whole weeks, if the week ended before a time. */
+/** Deletes the requests of each whole week that ended before a given time. */
 export const forgetOldRequests = answerOf(
   'requests-forget-old',
   { isDone: 'bool' },

@@ -27,7 +27,7 @@ const SESSION = `select ${listColumns(session, 's.', { ...SEAL, person: PERSON_S
 /** The condition that the session hasn't ended and isn't older than the limits in parameters 1 (last use) and 2 (start). */
 const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
 
-/** Drops each session that was inserted without the master key, or whose person was. */
+/** Drops each session that was inserted without the master key, or whose person was inserted without it. */
 const soundOf = (rows: readonly Row<typeof session>[]) =>
   rows.filter(({ isSound, person }) => isSound && person.isSound);
 
@@ -153,7 +153,7 @@ export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<b
   return true;
 }
 
-/** Whether a person has signed in from a network since a given time. Takes equally long for an unknown person. */
+/** Whether a person has signed in from a network since a given time. The query takes equally long for an unknown person. */
 export const hasSignedInFrom = answerOf(
   'session-network-known',
   { known: 'bool' },
@@ -171,7 +171,7 @@ export const spendChallenge = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Deletes sessions that began, and invitations and challenges that ended, before a given time: up to 1,000 of each. */
+/** Deletes sessions that began before a given time, and invitations and challenges that ended before then, up to 1,000 of each. */
 export const forgetOldSessions = answerOf(
   'session-forget-old',
   { isDone: 'bool' },

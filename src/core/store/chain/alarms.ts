@@ -106,8 +106,8 @@ const findUnseen = rowsOf(
 );
 
 /**
- * Closes open alarms that haven't been seen for ten minutes, if alarms of their kind are raised again every minute as long as the problem
- * lasts. The process that raised them is no longer running.
+ * Closes open alarms that haven't been seen for ten minutes. Call it only for kinds whose alarms are raised again every minute as long as
+ * the problem lasts: the process that raised such an alarm is no longer running.
  */
 export async function resolveUnseenAlarms(db: Sql, kinds: readonly AlarmKind[]): Promise<void> {
   await closeAll(db, await findUnseen(db, kinds));
@@ -121,7 +121,10 @@ const readAlarms = rowsOf(
   (network: Network, [kind, subject]: readonly [string, string]) => [network, kind, subject],
 );
 
-/** If someone closes more alarms than this directly in the database, they also close fake ones, which reveals them. */
+/**
+ * Only this many closed alarms are read. An attacker who wants to hide an alarm behind that many others needs fake ones, which reveal the
+ * attack.
+ */
 const CLOSED_LATELY = 1000;
 /** Seals an alarm's text, whether or not the alarm is over. */
 const SEALED_WORDS = { ...SEALED_ALARM, needed: null };
@@ -166,8 +169,8 @@ export const sealsOfAlarm = (row: string) =>
 type Silenced = Alarm & { isSound: boolean; unknownKey: string | null; falseMac: string };
 
 /**
- * Returns a network's alarms that were closed directly in the database, from the last thousand raised. They count as open, because no one
- * has read them and their cause may still exist.
+ * Returns a network's alarms that were closed directly in the database, among the thousand that were raised last. They count as open,
+ * because no one has read them and their cause may still exist.
  */
 export async function findSilenced(db: Sql, network: Network): Promise<Silenced[]> {
   const sealer = await db.sealer(false);
@@ -199,8 +202,8 @@ export const isUpgrading = answerOf(
 );
 
 /**
- * Removes the false MACs from the ends of alarms, so that all counts include these alarms as open. An alarm that was properly closed in the
- * meantime keeps its end.
+ * Removes the false MACs from the ends of alarms, so that all counts treat these alarms as open. If Quittance has closed an alarm in the
+ * meantime, its end stays.
  */
 export const reopenAlarms = answerOf(
   'alarms-reopen',
@@ -215,8 +218,8 @@ export const reopenAlarms = answerOf(
 );
 
 /**
- * Returns a network's open alarms, from the oldest 100,000, separated into valid and forged ones. Alarms about projects come last, because
- * there may be many. This way, no one can hide an alarm among forged ones or by marking it as over.
+ * Returns a network's oldest 100,000 open alarms, separated into valid and forged ones. Alarms about projects come last, because there may
+ * be many. This way, no one can hide an alarm among forged ones or by marking it as over.
  */
 export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alarms: Alarm[]; madeUp: Alarm[] }> {
   const alarms: Alarm[] = [];
@@ -240,7 +243,7 @@ export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alar
   return { alarms, madeUp };
 }
 
-/** A person can read this many. */
+/** A person can read this many alarms. */
 const MAX_SHOWN = 100;
 
 /** Returns the first 100 open alarms. All forged alarms are represented by a single one, and their text isn't shown. */

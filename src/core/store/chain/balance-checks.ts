@@ -18,7 +18,7 @@ const BOOKED = {
   account: text<AccountHex>(),
   address: 'address',
   opening: maybe({ block: count, micro: 'numeric' }),
-  /** The newest height at which the books matched the chain, or `null` before the first check. */
+  /** The greatest height at which the recorded movements matched the chain, or `null` before the first check. */
   goodBlock: maybeCount,
   freezeState: maybeText<Freeze>(),
   freezeBlock: maybeCount,
@@ -55,8 +55,8 @@ export const listBookedAddresses = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-// An annulled transfer moved no money. An incoming transfer without a producer dates from before outgoing transfers were recorded. It's
-// left out below the opening; otherwise all money that has left since would seem to be missing.
+// An annulled transfer moved no money. An incoming transfer without a producer dates from before outgoing transfers were recorded. Below
+// the opening, such a transfer is left out; otherwise all money that was sent away since then would seem to be missing.
 const MOVEMENTS = `(
      select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
      where address_id = $1 and ${stands('t')}
@@ -79,8 +79,8 @@ export async function sumMovements(db: Sql, addressId: string, upTo: number): Pr
 }
 
 /**
- * Returns an address's recorded movements above `above` and up to `upTo`, by height. Movements below `summedUpTo` are added up at that
- * height.
+ * Returns an address's recorded movements above `above` and up to `upTo`, by height. Movements below `summedUpTo` are combined into one
+ * movement at that height.
  */
 export const findMovements = rowsOf(
   'balance-books-since',

@@ -88,7 +88,7 @@ export const setPause = answerOf(
 /** The alarm text that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */
 export const REPLACED = 'the USDT contract emitted Deprecate';
 
-/** Returns the irreversible block in which Tether replaced the contract, or `null` if none was recorded. */
+/** Returns the irreversible block in which Tether replaced the contract, or `null` if no such block was recorded. */
 export const findReplacement = answerOf(
   'contract-replacement',
   { block: maybeCount },

@@ -131,7 +131,10 @@ export const markLive = commandOf(
   (network: Network) => [network],
 );
 
-/** Returns when a network's first invoice was created, or `null` if it has none. It's read only once, for a network without a cursor. */
+/**
+ * Returns when a network's first invoice was created, or `null` if the network has no invoices. It's read only once, for a network without
+ * a cursor.
+ */
 export const findEarliestInvoiceTime = answerOf(
   'invoice-earliest',
   { createdAt: 'timestamptz?' },

@@ -2,8 +2,8 @@ import type { Database } from '../db/database.ts';
 import { acquireLease, type Lease, releaseLease, renewLease } from './leases.ts';
 
 /**
- * Holds and renews a lease that only one process can have at a time. `isHeld` returns whether it's certainly held, by this process's own
- * clock.
+ * Holds and renews a lease that only one process can have at a time. `isHeld` returns whether this process certainly holds the lease,
+ * according to its own clock.
  */
 export function holdLease(db: Database, name: string, holder: string, ttlMs: number) {
   let held: Lease | null = null;

@@ -33,8 +33,8 @@ export type Incoming = Row<typeof INCOMING>;
 const MAX_INT8 = 2n ** 63n - 1n;
 
 // Retired addresses are included, because they are still watched. A transfer that is already in the ledger is left out, so blocks can
-// safely be replayed. An annulled transfer is left out as well, unless $7 reinstates it. For all ways to `PAID`, this statement alone
-// decides whether a transfer was later than an invoice. A trigger refuses to link an invoice to an earlier transfer.
+// safely be replayed. An annulled transfer is left out as well, unless $7 reinstates it. However an invoice becomes `PAID`, this statement
+// alone decides whether the transfer was later than the invoice. A trigger refuses to link an invoice to an earlier transfer.
 const select = statement(
   INCOMING_TRANSFERS,
   INCOMING,
@@ -56,7 +56,7 @@ const select = statement(
 export type PlacedTransfer = ChainTransfer & { blockId: string; blockTime: UnixMs };
 
 /**
- * Finds, in one join, which transfers go to our addresses and which invoice each of them would pay. Keeps the order. `isAgain` includes
+ * Finds, in a single join, the transfers to our addresses and the invoice that each of them would pay. Keeps the order. `isAgain` includes
  * annulled transfers. `leftOut` receives the rows whose address fails its integrity check, with their `index`.
  */
 export async function findIncoming(
@@ -99,7 +99,7 @@ const insertArrivals = commandOf(
 
 /**
  * Remembers transfers that have just been examined, in any block. As long as a transfer is remembered, no invoice gets its address and
- * amount. If a fork moves it to another block, the first block counts.
+ * amount. If a fork moves the transfer to another block, the first block still counts.
  */
 export async function noteArrivals(
   tx: Sql,

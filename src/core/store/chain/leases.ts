@@ -13,7 +13,8 @@ export function watcherLease(network: Network): string {
 
 /**
  * A lease that ends more than this many lease lengths from now was granted while the database's clock was ahead. Its holder either renews
- * it within seconds or is dead, so other processes don't have to wait for the recorded end. Waiting for the row's lock takes less time.
+ * it within seconds or is dead, so other processes don't have to wait for the recorded end. Waiting for the row's lock can't cause such an
+ * end, because the longest wait is shorter.
  */
 const MOST_TTLS = 4;
 

@@ -33,8 +33,8 @@ const listPassed = rowsOf(
 );
 
 /**
- * Returns the block that an operator let pass at a height, or the newest one if there were several decisions. Rows with a wrong seal are
- * ignored, however many there are.
+ * Returns the block that an operator let pass at a height. If there were several decisions, the newest one counts. Rows with a wrong seal
+ * are ignored, however many there are.
  */
 export async function findPassedBlock(db: Sql, network: Network, number: number): Promise<PassedBlock | null> {
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {

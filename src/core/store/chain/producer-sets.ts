@@ -32,8 +32,8 @@ export const findProducerSets = rowsOf(
 const confirmed = { ...columns, confirmedAt: 'timestamptz' } as const;
 
 /**
- * Returns the set to compare a change with, and when that set was last confirmed. It's the newest set that was in force before a given time
- * or was accepted by an operator, or otherwise the very first set. Returns `null` if there's none.
+ * Returns the set that a change must be compared with, and when that set was last confirmed. This is the newest set that was in force
+ * before a given time or that an operator accepted. If there's no such set, it's the very first one. Returns `null` if no set exists.
  */
 export const findBaseline = rowOf(
   'producer-sets-baseline',

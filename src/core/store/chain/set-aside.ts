@@ -16,7 +16,7 @@ export type SetAside =
 
 const idOf = (...parts: readonly (string | number)[]) => parts.join(' ');
 const MAX_REASON = 2000;
-/** A payer who sends the same amount this often while a row is damaged gains nothing. */
+/** A payer gains nothing by sending the same amount more often than this while a row is damaged. */
 const MAX_EQUAL = 1000;
 /** The longest pause between two retries. A row with a later time was written by someone else. */
 const LONGEST = "interval '5 minutes'";
@@ -91,7 +91,7 @@ export const findSetAside = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-/** Returns the other set-aside transfers of the same amount to the same address. Someone else may have written any of them. */
+/** Returns the other set-aside transfers of the same amount to the same address. Any of them may have been written by someone else. */
 export const findEqualSetAside = rowsOf(
   'set-aside-equal',
   waiting,

@@ -21,7 +21,10 @@ export type ChainStatus = {
   nodes: readonly NodeStatus[];
   /** The energy price, or `null` if nodes haven't reported it yet. Older releases don't write this field. */
   energyPrice?: EnergyPriceSeen | null;
-  /** Requests to all nodes per block at the head, averaged over the latest blocks. `null` if too few blocks have been followed. */
+  /**
+   * The number of requests to all nodes per block at the head, averaged over the latest blocks. It's `null` if too few blocks have been
+   * followed.
+   */
   requestsPerBlock: number | null;
 };
 
@@ -33,7 +36,7 @@ type NodeStatus = {
   operator: string;
   state: string;
   reason: string | null;
-  /** The time is counted from when the status was written. */
+  /** The remaining time of the pause when the status was written. */
   pausedForMs: number;
   /** Number of consecutive failures. Older releases don't write this field. */
   failures?: number;
@@ -57,7 +60,7 @@ export const saveChainStatus = commandOf(
 
 const columns = { updatedAt: 'timestamptz', status: json<ChainStatus>() } as const;
 
-/** Returns the latest status, or `null` if no watcher has ever run. */
+/** Returns a network's latest status, or `null` if no watcher has ever run. */
 export const findChainStatus = rowOf(
   'chain-status-select',
   columns,
@@ -73,8 +76,8 @@ const REMEMBERED_MS = 10 * 60_000;
 
 /**
  * Returns the remaining pauses of nodes, by `url`, from the last watcher's status. A node with consecutive failures is included even if its
- * pause is over. If a node requested a long pause, the process that adopts the pause limits it like a new one. Pauses that began before the
- * first status was written are missing.
+ * pause is over. If a node requested a long pause, the process that adopts the pause limits it like a new one. If a watcher stopped before
+ * it wrote its first status, its pauses are lost.
  */
 export async function findRememberedPauses(db: Sql, network: Network, now: UnixMs): Promise<RememberedPause[]> {
   const found = await findChainStatus(db, network);

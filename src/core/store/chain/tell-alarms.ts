@@ -8,7 +8,7 @@ import { findAlarmSubjects, raiseAlarm, resolveAlarms } from './alarms.ts';
 
 /** A current problem. `detail` says what happened and what to do. */
 export type Finding = { network: Network; subject: string; detail: string };
-/** Without `log`, nothing is logged. Commands that print their results omit it. */
+/** Nothing is logged if `log` is absent. Commands that print their results leave it out. */
 type Telling = { db: Sql; log?: Logger | undefined };
 
 /** Raises an alarm, and logs it if it is new. */
@@ -32,7 +32,8 @@ export async function endAlarm(
 }
 
 /**
- * Raises an alarm for each finding and closes all other alarms of the kind on these networks. `isOnce`: open alarms aren't raised again.
+ * Raises an alarm for each finding, and closes all other alarms of this kind on these networks. With `isOnce`, an open alarm isn't raised
+ * again.
  */
 export async function settleAlarms(
   telling: Telling,

@@ -2,7 +2,7 @@ import { NETWORKS, type Network } from '../../domain/network.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { text } from '../db/statement.ts';
 
-/** If no watcher has run for this long, no standby has taken over, because taking over takes only 10 s. */
+/** A standby takes over within 10 s, so if no watcher has run for this long, there's no standby. */
 export const UNWATCHED_MS = 60_000;
 
 /**

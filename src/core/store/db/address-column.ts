@@ -29,13 +29,13 @@ export function addressColumn(table: string): string {
   return parts.join(` || ' ' || `);
 }
 
-/** At most a few megabytes. Any further addresses are computed each time. */
+/** The cache takes at most a few megabytes. Addresses that don't fit are computed each time. */
 const MAX_KNOWN = 20_000;
 const known = new Map<string, ReadAddress>();
 
 /**
- * Reads a column of type `address`. People see the text, but the watcher looks for the account, so the stored text must match the one
- * computed from the account.
+ * Reads a column of type `address`. People see the text, but the watcher searches for the account, so the stored text must match the text
+ * that is computed from the account.
  */
 export function readAddress(column: string): ReadAddress {
   const before = known.get(column);
@@ -126,7 +126,7 @@ function readColumn(
   return problem ?? read.address;
 }
 
-/** Whether an address was sealed with a key that this process doesn't have, because another process may have inserted it. */
+/** Whether an address was sealed with a key that this process doesn't have. Another process may have inserted such an address. */
 export function lacksKey(
   { addressColumns }: Pick<Statement, 'addressColumns'>,
   rows: readonly Record<string, unknown>[],

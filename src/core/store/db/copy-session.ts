@@ -35,7 +35,7 @@ export async function inBackupSession<Output>(
     keepAlive: true,
     types,
   });
-  // The loss is reported by the current or the next statement.
+  // The current or the next statement reports that the connection was lost.
   client.on('error', () => undefined);
   const sql = sqlOn(client);
   try {

@@ -38,7 +38,7 @@ export type Database = Sql & {
   refuseRule(rule: OwnRule): string | null;
   /**
    * Calls `onNotify` with the payload of each notification on a channel, and with `null` after each connection and reconnection, because
-   * notifications before it are lost. Stops at `close`.
+   * earlier notifications may have been lost. Stops at `close`.
    */
   listen(channel: string, onNotify: (payload: string | null) => void): void;
   stats(): { total: number; idle: number; waiting: number };
@@ -58,7 +58,7 @@ type DatabaseOptions = {
   onError(error: Error): void;
   /** Checks the addresses that statements read. A damaged address fails its statement in any case. */
   addressChecks?: AddressChecks;
-  /** Seals the rows that are written, and checks the rows that are read. Without it, neither happens. */
+  /** Seals the rows that are written, and checks the rows that are read. If this is absent, rows are neither sealed nor checked. */
   seals?: Seals;
   /** Called when the database refuses a statement because it's short of disk space, memory or connections. */
   onShortage?(what: string): void;
@@ -72,16 +72,16 @@ export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Prom
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage' | 'admission'>;
 
-/** How long a request waits for a free connection before it fails with 503. Shorter than any client's timeout. */
+/** How long a request waits for a free connection before it fails with 503. This is shorter than any client's timeout. */
 export const CONNECT_TIMEOUT_MS = 5000;
 /** A statement that takes longer is broken or blocked, because even the longest ones take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 /**
- * Transactions make no network calls, so a transaction that is idle for this long belongs to a process that is paused or cut off. Its locks
- * would block others, above all a standby that needs a watcher's lease. So this is shorter than that lease.
+ * Transactions make no network calls, so if a transaction is idle for this long, its process is paused or cut off. Its locks would block
+ * others, above all a standby that needs a watcher's lease, so this time is shorter than that lease.
  */
 const IDLE_IN_TRANSACTION_MS = 5000;
-/** It takes minutes to build an index on a large ledger. On the server, the time is limited by the statement's own setting. */
+/** Building an index on a large ledger takes minutes. On the server, the script's own setting limits the time. */
 const SCRIPT_TIMEOUT_MS = 3_600_000;
 /**
  * A connection that only listens sends nothing. Without keep-alive, it would take two hours (on Linux) to notice that the server is gone.
@@ -98,7 +98,7 @@ const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => D
 const LAST_MS = 8_640_000_000_000_000;
 
 /**
- * Replaces `infinity` and years outside the range of `Date` with the limits of that range. Such values were written by someone else, and
+ * Replaces `infinity` and years outside the range of `Date` with the limits of that range. Quittance never writes such values, and they
  * must not make a statement fail.
  */
 function readTime(text: string): number {
@@ -108,7 +108,7 @@ function readTime(text: string): number {
   return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
 }
 
-/** The only place that converts PostgreSQL's text to our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
+/** This is the only place that converts PostgreSQL's text to our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
 const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [NUMERIC, BigInt],
@@ -122,7 +122,7 @@ export const types: pg.CustomTypesConfig = {
 };
 
 /**
- * Opens a pool. It connects when it's first used, and reconnects automatically. If the database is lost, the error is
+ * Opens a pool. It connects when it's first used, and reconnects automatically. If the database is unreachable, the error is
  * `DATABASE_UNAVAILABLE`.
  */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -206,7 +206,7 @@ export function sqlOn(
     },
     sealer: async (mayCreate = true) => (seals === undefined ? null : seals.open(sql, mayCreate)),
     script: async (text) => {
-      // The types don't include a single query's timeout.
+      // The types of `pg` don't include the timeout of a single query.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
       await (queryable as pg.Pool).query(query).catch(fail);
     },
@@ -228,7 +228,7 @@ function bindable(value: Parameter, sealer: Sealer | null): unknown {
  * commits.
  */
 const WRITING = 'begin isolation level read committed';
-/** Such a transaction doesn't block anyone who reads or writes rows, and checking the rows that it has read may take a long time. */
+/** A transaction like this doesn't block anyone who reads or writes rows, and checking the rows that it has read may take a long time. */
 const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(
@@ -247,7 +247,7 @@ async function inTransaction<Result>(
       broken = false;
       return result;
     } catch (error) {
-      // If the server is down or read-only, drop the connection, and the server rolls back on its own. On a hanging server, a rollback
+      // If the server is down or read-only, drop the connection, and the server rolls back on its own. If the server hangs, a rollback
       // would occupy the pool for just as long again. After other errors, a failed rollback means that the connection is lost.
       broken =
         // A server that is short of a resource is still running.

@@ -2,7 +2,7 @@ import type { Database } from './database.ts';
 import { answerOf } from './rows-of.ts';
 import { count } from './statement.ts';
 
-/** Sets a low memory limit and selects the tables' disk, so that anything larger is written to a temporary file on that disk. */
+/** Sets a low memory limit, so that anything larger is written to a temporary file, and puts this file on the tables' disk. */
 const choose = answerOf(
   'shortage-find-settings',
   { memory: 'text', place: 'text' },

@@ -61,8 +61,8 @@ const findServer = rowOf(
   () => [],
 );
 
-// A managed server may not let its users call these functions, and a server that only speaks PostgreSQL's protocol may not have them. So
-// check the permission first, because an error would abort the surrounding transaction.
+// A managed server may not let its users call these functions, and a server that only speaks PostgreSQL's protocol may not have them. An
+// error would abort the surrounding transaction, so check the permission first.
 const findDatabase = rowOf(
   'ledger-database',
   { oid: 'int8', isTold: 'bool' },
@@ -103,7 +103,7 @@ export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null
   };
 }
 
-/** Returns whether `isLossy` applies to the ledger, using a single query. */
+/** Returns the ledger's `isLossy`, using a single query. */
 export const isLossyLedger = answerOf(
   'ledger-lossy',
   { isLossy: 'bool' },
@@ -122,8 +122,8 @@ const take = statement(
 );
 
 /**
- * Marks the database as the ledger's home. An existing mark keeps its id and first index. `over` says which existing mark is replaced: none,
- * any mark except the one of a lossy promotion, which another process may set at the same time, or any mark.
+ * Marks the database as the ledger's home. An existing mark keeps its id and first index. `over` says which existing mark may be replaced.
+ * With `not-lossy`, this is any mark except the one for a lossy promotion, because another process may set that mark at the same time.
  */
 export async function takeLedger(
   db: Sql,
@@ -149,7 +149,7 @@ export async function closeLedger(tx: Sql): Promise<void> {
   if (rows.length !== 1) throw new Error('the ledger has no identity yet');
 }
 
-/** Why a ledger with `isLossy` is refused. */
+/** The reason for refusing a ledger with `isLossy`. */
 export const LOST =
   'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would assign the amounts of these invoices to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "The database went back" in docs/guides/incidents.md';
 

@@ -51,7 +51,7 @@ export function stepsOf(text: string): Step[] {
 
 export type MigrationHooks = {
   onBegin?: (names: string[]) => void;
-  /** Called with the names of other sessions that hold locks that the upgrade needs. It retries after `pauseMs`. */
+  /** Called if other sessions hold locks that the upgrade needs. `blockers` names these sessions. The upgrade retries after `pauseMs`. */
   onBlocked?: (blockers: string, pauseMs: number) => void;
   /** Encrypts the secrets that releases before 0004 stored as plain text. Without this function, a ledger with such secrets is refused. */
   encryptPlainSecrets?: (tx: Sql) => Promise<void>;
@@ -62,8 +62,8 @@ export type MigrationHooks = {
  * processes may call this concurrently. If nothing is missing, even a user who owns nothing may call this. It uses one transaction, unless
  * a migration has steps; then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading
  * invoices by at most a second. If it needs longer, it releases its locks and retries with growing pauses, up to `patienceMs` in total.
- * `onBegin` is called before work that may take minutes. `migrations` is for an older release's schema; with it, nothing is granted and the
- * schema isn't checked. Errors:
+ * `onBegin` is called before work that may take minutes. `migrations` is for creating an older release's schema. If it's given, nothing is
+ * granted and the schema isn't checked. Errors:
  *
  * - `CONFIG_INVALID` if the server is too old.
  * - `MIGRATIONS_PENDING` if something is missing and the user isn't the owner.
@@ -162,7 +162,7 @@ async function applyWhole(
 
 /**
  * Applies a migration step by step, and records with each step how many are completed. This way, processes from the previous release know
- * that an upgrade is in progress, and don't check the schema. A later start resumes from there.
+ * that an upgrade is in progress, and don't check the schema. If a migration is interrupted, the next start resumes with the next step.
  */
 async function applySteps(
   session: Session,
@@ -190,7 +190,7 @@ async function applySteps(
   }
 }
 
-/** Drops the invalid remains of an index whose build was interrupted. They would block the name. */
+/** Drops the invalid remains of an index whose build was interrupted, because they still occupy the index's name. */
 async function dropUnfinishedIndex(session: Session, text: string): Promise<void> {
   const name = /create (?:unique )?index concurrently if not exists (\w+)/i.exec(text)?.[1];
   if (name !== undefined && (await isUnfinished(session, name)))
@@ -224,7 +224,10 @@ function rethrow(error: Error & { code?: string }): never {
   throw error.code === REFUSED ? new AppError('MIGRATION_REFUSED', error.message, { cause: error }) : error;
 }
 
-/** Backups of most small ledgers take less time than this. After this error, a supervisor restarts the process. */
+/**
+ * An upgrade waits this long for locks by default. A backup of most small ledgers takes less time. If the time isn't enough, a supervisor
+ * restarts the process.
+ */
 const PATIENCE_MS = 300_000;
 /** Only the upgrade uses this connection. */
 const SETTINGS = `set statement_timeout = '1h'; set quote_all_identifiers = off`;
@@ -235,15 +238,15 @@ export async function lockMigrations(tx: Sql): Promise<void> {
 }
 
 /**
- * Returns how many of this release's migrations the database doesn't have. Errors: as for `migrate`. With `mayBeUpgrading`, an unfinished
- * upgrade to a newer release isn't an error.
+ * Returns how many of this release's migrations the database doesn't have. Errors: as for `migrate`. If `mayBeUpgrading` is set, an
+ * unfinished upgrade to a newer release isn't an error.
  */
 export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}): Promise<number> {
   ownDigests ??= await readDigests();
   return (await readMissing(db, ownDigests, mayBeUpgrading)).length;
 }
 
-/** Kept, because every `/readyz` compares them. They can't change while this release runs. */
+/** The digests are cached, because every `/readyz` request compares them. They can't change while this release runs. */
 let ownDigests: AppliedMigration[] | undefined;
 
 async function readDigests(): Promise<AppliedMigration[]> {
@@ -304,7 +307,9 @@ async function readMissing<Known extends AppliedMigration>(
 /** Serialises migrations by processes that start at the same time. The number is arbitrary: it's "quittan" in hexadecimal. */
 const UPGRADE_LOCK = 0x71756974;
 
-/** The longest total time that one upgrade transaction waits for locks. Sessions that queue behind it have to wait just as long. */
+/**
+ * The longest total time that one upgrade transaction waits for locks. Sessions that queue behind the upgrade have to wait just as long.
+ */
 const LOCK_WAIT_MS = 1000;
 const LOOK_MS = 200;
 const FIRST_PAUSE_MS = 1000;

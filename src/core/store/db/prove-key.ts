@@ -41,8 +41,8 @@ const readSample = rowsOf(
 );
 
 /**
- * Refuses master keys that have never sealed anything in this ledger, before rows are reported as changed, or are written with these keys.
- * A ledger without sealed rows accepts any key. Throws `CONFIG_INVALID`.
+ * Refuses master keys that have never sealed anything in this ledger. This happens before such a process can report rows as changed or
+ * write rows that are sealed with these keys. A ledger without sealed rows accepts any key. Throws `CONFIG_INVALID`.
  */
 export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> {
   const { hasProofs, hasSeals } = await findParts(sql);

@@ -12,8 +12,8 @@ export const SCHEMA_FILE = new URL('migrations/schema.json', PACKAGE_ROOT);
 export type SchemaChange = { name: string; expected: string | null; found: string | null };
 
 /**
- * `backup --final` enables this trigger and closes the ledger in the same transaction. If only one of the two has happened, it counts as a
- * change.
+ * `backup --final` enables this trigger and closes the ledger in the same transaction. If only one of these has happened, the trigger
+ * counts as changed.
  */
 const CLOSING_TRIGGER = 'trigger invoices.invoices_of_a_closed_ledger';
 
@@ -31,8 +31,8 @@ const closed = statement(
 );
 
 /**
- * Makes the transaction wait for table locks at most a second. Describing an object locks its table, and a watcher usually has only two
- * connections, so payments must not have to wait for a connection that is itself waiting.
+ * Limits how long the transaction waits for a table lock to a second. Describing an object locks its table, and a watcher usually has only
+ * two connections, so payments must not have to wait for a connection that is itself waiting.
  */
 export async function waitBriefly(tx: Sql): Promise<void> {
   await tx.script(`set local lock_timeout = '1s'`);

@@ -62,7 +62,7 @@ export function canonical(value: unknown): string | null {
   return String(value);
 }
 
-/** Nothing in the ledger is even half as deep, and thousands of nested levels would exhaust the stack. */
+/** No value in the ledger is even half as deep, and thousands of nested levels would exhaust the stack. */
 const MAX_DEPTH = 32;
 /** PostgreSQL texts can't contain this character, so it can't be a sealed value. */
 export const TOO_DEEP = '\0';

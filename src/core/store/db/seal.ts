@@ -12,7 +12,7 @@ export type SealedTable<Fields extends SealedFields = SealedFields> = {
   readonly mac: string;
   /** The SQL condition for rows that need a MAC; other rows don't need one. `row` is a prefix for their columns. */
   readonly needed: ((row: string) => string) | null;
-  /** Set if rows are read only once, so that results aren't cached. */
+  /** Whether each row is read only once, so that caching the results would be pointless. */
   readonly isReadOnce: boolean;
   /**
    * Fields that were added when rows had already been sealed without them. A null value adds nothing to the MAC, so the existing MACs of
@@ -167,7 +167,7 @@ export type SealColumn = {
   beside: readonly (readonly [string, number, SealedFields[string]])[];
 };
 
-/** The consequence of a wrong seal. `require`: the row can't be read. */
+/** What a wrong seal leads to. With `require`, the row can't be read. */
 export type SealMode = 'warn' | 'require';
 /** `isOlder` means that the ledger is older than the seal requirement, so rows from older releases may have no seals. */
 type Judging = { mode: SealMode; isOlder: boolean };
@@ -208,7 +208,7 @@ export async function readSeals(
   leaveOut(rows, refused, leftOut);
 }
 
-/** Removes the refused rows from `rows`. If no list was given for the failures, throws the first error. */
+/** Removes the refused rows from `rows`. If the caller gave no list for the failures, throws the first error. */
 export function leaveOut(
   rows: Record<string, unknown>[],
   refused: ReadonlyMap<unknown, AppError>,

@@ -9,7 +9,7 @@ import { count } from './statement.ts';
  * A row with its seals: for each table, the result of `sealColumn`, or null if the row doesn't need that seal. `key` identifies the row.
  */
 export type StoredRow = { key: string; seals: readonly (string | null)[] };
-/** For each table: the seal as it was read, and the new MAC in hex. Null keeps the current MAC. */
+/** For each table: the seal as it was read, and the new MAC in hex. A null entry keeps the current MAC. */
 export type Resealed = { key: string; seals: readonly ({ seal: string; mac: string } | null)[] };
 
 /**
@@ -31,7 +31,7 @@ export type SealedRows = {
   find(db: Sql, id: string): Promise<StoredRow[]>;
   /**
    * Gives rows new MACs, unless they have changed since they were read. Returns the updated rows' keys. Skips locked rows, so that it can't
-   * deadlock with others.
+   * deadlock with other transactions.
    */
   reseal(db: Sql, rows: readonly Resealed[]): Promise<string[]>;
 };

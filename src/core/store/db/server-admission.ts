@@ -10,7 +10,8 @@ export type Admission = {
   met(): Position;
   /**
    * Records that the server has committed invoices, identified by their checkout tokens. `before` is the newest known position at the time
-   * when the commit was requested. Without an invoice, it does nothing: such a statement waits for no standby, so it proves no position.
+   * when the commit was requested. Does nothing if there are no tokens: a statement that creates no invoice doesn't wait for a standby, so
+   * it proves no position.
    */
   acknowledge(before: Position, tokens: readonly string[]): void;
 };
@@ -53,7 +54,7 @@ export function createAdmission(timeoutMs: number): Admission {
     );
   };
   const admit = async (client: pg.ClientBase) => {
-    // If connections are opened concurrently, the responses may arrive in a different order.
+    // If connections are opened concurrently, their responses may arrive in a different order.
     const before = known;
     const { isReadOnly, position } = await look(client, timeoutMs);
     if (isReadOnly) {
@@ -136,7 +137,7 @@ async function look(
   });
 }
 
-/** It has the same code as a write to a server that can't write (read_only_sql_transaction). */
+/** This error has the same code as PostgreSQL's error for a write to a read-only server (read_only_sql_transaction). */
 class UnfitServerError extends Error {
   readonly code = '25006';
 }

@@ -40,9 +40,9 @@ type Narrow<Type> = {
   readonly [KIND]?: Type;
 };
 /**
- * The MAC of the row that the other fields belong to. It's verified whenever the row is read. `isReady`: the column was already built by a
- * subquery. `isTold`: this is a field that says whether the row is valid, and the statement doesn't fail; otherwise it isn't a field in the
- * row.
+ * The MAC of the row that the other fields belong to. It's verified whenever the row is read. `isReady`: a subquery has already built the
+ * column. `isTold`: the result has a field that says whether the row is valid, and the statement doesn't fail. Otherwise the result has no
+ * such field.
  */
 type Seal<IsTold extends boolean = boolean> = {
   readonly sealed: SealedTable;
@@ -227,7 +227,7 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
 
 type Reader<Value = unknown> = (row: Record<string, unknown>) => Value;
 
-/** Builds a reader once per statement, so that reading each row of a page needs little work. */
+/** Builds a reader once per statement, so that little work is left for each row of a page. */
 function readerOf(shape: Shape, prefix = ''): Reader<Record<string, unknown>> {
   const readers = Object.entries(shape)
     .filter(([, field]) => !isSeal(field) || field.isTold)

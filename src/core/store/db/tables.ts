@@ -54,9 +54,9 @@ export const BACKED_UP = [
 
 /**
  * Tables about running processes and this particular database. A restored lease would let an old process continue to write. A restored
- * session or invitation would restore access that has since been revoked. A restored address change would be applied even if it has since
- * been withdrawn. The migrations and the ledger's identity are in the backup's header. The request log isn't part of the ledger and grows
- * faster. Notifications are sent again after a restore if their cause still exists.
+ * session or invitation would restore access that had been revoked after the backup. A restored address change would be applied even if it
+ * had been withdrawn after the backup. The migrations and the ledger's identity are in the backup's header. The request log isn't part of
+ * the ledger and grows faster. Notifications are sent again after a restore if their cause still exists.
  */
 export const LEFT_OUT = [
   'schema_migrations',

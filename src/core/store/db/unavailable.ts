@@ -19,7 +19,7 @@ export function rethrow(error: unknown, onShortage?: (what: string) => void): ne
 
 /**
  * Whether an error came from a server that keeps working. In that case, the statement had no effect, and the cause may be its input or
- * locks held by others. After any other error, its effect is unknown, or every other statement would fail as well.
+ * locks held by others. After any other error, the statement's effect is unknown, or every other statement would fail as well.
  */
 export function isOfStatement(error: unknown): boolean {
   if (!(error instanceof AppError)) return true;
@@ -41,7 +41,7 @@ function isUnavailable(error: unknown): boolean {
     return (
       /^(08|53|57P|58)/.test(code) ||
       /^(57014|55000|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code) ||
-      // The server couldn't prove its identity: error codes of Node.js and OpenSSL.
+      // These are error codes of Node.js and OpenSSL for a server that couldn't prove its identity.
       /^(ERR_(TLS|SSL)_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/.test(code)
     );
   }

@@ -12,8 +12,8 @@ export type Binaries = { root: string; version: string; majorVersion: string };
 
 /**
  * Finds the PostgreSQL that npm installed for this platform, or the one in a package (`packageRoot`), and makes sure that the user can run
- * it. If the user can't reach the installation (below /root or in a private home directory), it's copied, once per version. It's also
- * copied if its library links are missing and can't be created because the place is read-only.
+ * it. If the user can't reach the installation because it's below /root or in a private home directory, the installation is copied, once
+ * per version. It's also copied if its library links are missing and can't be created because the file system is read-only.
  */
 export async function findBinaries(options: {
   user: SystemUser | undefined;
@@ -56,7 +56,7 @@ async function findPackage(packageRoot?: string): Promise<{ root: string; versio
 /**
  * Creates the symbolic links for PostgreSQL's libraries. npm packages can't contain links, so the package lists them in pg-symlinks.json,
  * such as [{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]. Its install script creates them, but may not have run.
- * Returns false if some are missing and the place is read-only.
+ * Returns false if some are missing and the file system is read-only.
  */
 async function createLinks(root: string): Promise<boolean> {
   const links: { source: string; target: string }[] = JSON.parse(
@@ -133,7 +133,7 @@ async function copyBinaries(root: string, copy: string): Promise<void> {
   try {
     for (const dir of listDirectories(root)) {
       await mkdir(join(draft, dir), { recursive: true });
-      await chmod(join(draft, dir), 0o755); // The umask may have removed bits.
+      await chmod(join(draft, dir), 0o755); // The umask may have removed permission bits.
     }
     const paths = listFiles(root).map((file) => relative(root, join(file.parentPath, file.name)));
     const copyNext = async (): Promise<void> => {
@@ -177,7 +177,7 @@ async function putInPlace(root: string, draft: string, copy: string): Promise<vo
   }
 }
 
-/** A copy takes seconds, so a draft that is this old was left behind by a killed process. */
+/** A copy takes seconds, so a process that was killed must have left behind a draft that is this old. */
 const MAX_DRAFT_AGE_MS = 600_000;
 
 async function removeOldDrafts(copy: string): Promise<void> {

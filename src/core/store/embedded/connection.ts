@@ -39,7 +39,7 @@ function parseConnection(text: string): PostgresConnection | undefined {
   }
 }
 
-/** A local server responds within milliseconds. This limits the wait for a connection that hangs. */
+/** A local server responds within milliseconds. This limits how long a hanging connection is waited for. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Runs `work` on a new connection. */
@@ -48,7 +48,7 @@ export async function withClient<Result>(
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client({ ...connection, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  client.on('error', () => {}); // If a statement is running, it reports the loss.
+  client.on('error', () => {}); // If a statement is running, it reports the lost connection.
   try {
     await client.connect();
     return await work(client);

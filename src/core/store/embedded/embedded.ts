@@ -62,7 +62,8 @@ export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | nul
  * starts take 0.1 s. It listens only on a Unix socket, and exits together with this process, however this process exits. `onExit` is called
  * if PostgreSQL exits unexpectedly. `isDurable: false` is for tests: it's faster, but data may not survive a power failure. `sharedDir` is
  * where root puts files that PostgreSQL's user must be able to reach but can't reach elsewhere. `needsOwnUser` refuses the user `nobody`,
- * because every program of that user can read its files; by default this is only a warning. Errors: DataDirError, EmbeddedPostgresError.
+ * because every program of that user can read the database's files; by default, this only causes a warning. Errors: DataDirError,
+ * EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
@@ -197,7 +198,7 @@ async function runServer(options: {
 const MAX_SOCKET_DIR_BYTES = 86;
 const UNIQUE_SUFFIX_LENGTH = 6;
 
-/** Uses the temporary directory if the guardian is able to delete from there, otherwise /tmp. */
+/** Uses the temporary directory if the guardian is able to delete files there, otherwise /tmp. */
 async function createSocketDir(user: SystemUser | undefined): Promise<string> {
   let parent = tmpdir();
   const bytes = Buffer.byteLength(join(parent, SOCKET_DIR_PREFIX)) + UNIQUE_SUFFIX_LENGTH;
@@ -266,8 +267,8 @@ export async function makeRuntimeUser(owner: PostgresConnection): Promise<Postgr
 }
 
 /**
- * When PostgreSQL's log exceeds ten megabytes, it's cut to the last megabyte. It's needed only to explain a failure, and the explanation is
- * at its end.
+ * When PostgreSQL's log exceeds ten megabytes, it's cut to the last megabyte. The log is needed only to explain a failure, and the
+ * explanation is at its end.
  */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const KEPT_LOG_BYTES = 1024 * 1024;
@@ -311,7 +312,7 @@ async function openLog(home: string, flags: number): Promise<FileHandle | undefi
 
 /** Cuts the log once a minute until the returned timer is cleared. The timer doesn't keep the process alive. */
 function trimLogRegularly(home: string): NodeJS.Timeout {
-  // If this fails, it's tried again a minute later.
+  // If this fails, the timer tries again a minute later.
   return setInterval(() => void trimLog(home).catch(() => {}), TRIM_INTERVAL_MS).unref();
 }
 
@@ -323,7 +324,7 @@ async function logSize(home: string): Promise<number> {
 /** Reads the part of the log after a given size, but at most the last 16 KB. */
 async function readLogSince(home: string, startBytes: number): Promise<string> {
   const added = (await logSize(home)) - startBytes;
-  // If the log is shorter than before, it has been cut in the meantime.
+  // If the log is shorter than before, it was cut in the meantime.
   const log = await openLog(home, constants.O_RDONLY);
   if (log === undefined) return '';
   try {
@@ -354,7 +355,7 @@ async function createCluster(options: {
   await removeDrafts(home);
   const draft = await mkdtemp(`${home}.draft-`); // mode 0700
   try {
-    // If someone has replaced the draft with a link, this changes only the link's owner.
+    // If someone has replaced the draft with a link, this call changes only the link's owner.
     if (user) await lchown(draft, user.uid, user.gid);
     if (dirname(home) !== dataDir) await recordDataDir(draft, await realpath(dataDir));
     await initialize(draft, { password, user, binaries });
@@ -394,7 +395,8 @@ async function chooseHome(options: {
     .slice(0, 16);
   const home = join(sharedDir, hash);
   if (await stat(home).catch(() => undefined)) {
-    // The data directory was deleted and created again, so it has to start empty, but the old database must not be deleted.
+    // The data directory was deleted and created again, so the service has to start with an empty database, but the old database must not
+    // be deleted.
     const aside = `${home}.replaced-${randomUUID()}`;
     await rename(home, aside);
     await recordDataDir(aside, await realpath(dataDir));

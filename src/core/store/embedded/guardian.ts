@@ -20,9 +20,9 @@ export const CLUSTER_IN_USE = 75;
  * Without the shell, postgres would outlive a killed Node.js.
  *
  * The work is shared by two shells, because a shell can't wait for its input and its child at the same time. SIGUSR1 ends the watcher while
- * it's waiting for input. While it's stopping postgres, the watcher exits on its own, so that its `sleep` doesn't remain. If flock(1) is
- * available, the guardian also holds a lock, which the kernel keeps until the cluster's last process is gone. The lock excludes other
- * containers on the same volume, whose processes aren't visible here, and makes a successor wait until this guardian has cleaned up.
+ * it's waiting for input. If it's already stopping postgres, the watcher exits on its own, so that its `sleep` isn't left behind. If
+ * flock(1) is available, the guardian also holds a lock, which the kernel keeps until the cluster's last process is gone. The lock excludes
+ * other containers on the same volume, whose processes aren't visible here, and makes a successor wait until this guardian has cleaned up.
  */
 const SCRIPT = `
 postgres=$1 home=$2 socket_dir=$3 connection_file=$4 stale_pid_file=$5
@@ -92,7 +92,7 @@ export async function startGuardian(options: {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   }).then(async (exit) => {
     child.stdin?.destroy();
-    // A killed guardian couldn't stop postgres. Its watcher may be doing this already, but another signal does no harm.
+    // A killed guardian couldn't stop postgres. Its watcher may already be stopping it, but another signal does no harm.
     if (exit.signal !== null) await stopRemaining(data, socketDir, user);
     return exit;
   });
@@ -100,7 +100,7 @@ export async function startGuardian(options: {
     child.once('spawn', resolve);
     child.once('error', (cause) => reject(spawnError('/bin/sh', user, cause)));
   });
-  child.stdin?.on('error', () => {}); // The guardian is gone, which `exited` reports.
+  child.stdin?.on('error', () => {}); // If the guardian is gone, `exited` reports it.
   // Node.js may exit if it has nothing else to do. In that case, the guardian stops postgres.
   child.unref();
   return { exited, stop: () => stopGuardian(child, exited) };

@@ -68,11 +68,11 @@ async function stateOf(home: string, dataDir: string | null): Promise<SharedHome
   if (dataDir === null) return 'unknown';
   try {
     await stat(dataDir);
-    // A draft is either being created, or will be deleted when its data directory is next started.
+    // A draft is either being created, or will be deleted at the next start with its data directory.
     if (home.includes('.draft-')) return 'used';
     return (await readIfExists(join(dataDir, LOCATION_FILE)))?.trim() === home ? 'used' : 'replaced';
   } catch (error) {
-    // If a disk is failing or a file server is unreachable, the directory isn't necessarily gone.
+    // If a disk is failing or a file server is unreachable, the directory may still exist.
     return errorCode(error) === 'ENOENT' ? 'orphaned' : 'used';
   }
 }
@@ -93,8 +93,8 @@ async function readRecord(home: string): Promise<string | null> {
 }
 
 /**
- * Deletes a database using only its owner's rights, unless the database is in use by now. It uses the same lock as a server, even one in
- * another container. Returns false if anything remains.
+ * Deletes a database using only its owner's rights, unless the database is in use by now. It uses the lock that a server holds, even a
+ * server in another container. Returns false if anything remains.
  */
 export async function removeSharedHome(home: string): Promise<boolean> {
   const owner = ownerOf(await lstat(home));

@@ -27,10 +27,10 @@ export async function readPostmaster(data: string): Promise<Postmaster | undefin
 }
 
 /**
- * Stops a PostgreSQL that has outlived its process, and removes its remains. That is only possible if its guardian was killed as well. The
- * caller must hold the data directory's lock. postmaster.pid belongs to PostgreSQL's user, who may have written anything into it, so
- * signals and deletions use only that user's rights. Returns true if there's a postmaster.pid that doesn't belong to any of this cluster's
- * processes.
+ * Stops a PostgreSQL that has outlived its process, and removes its remains. PostgreSQL can outlive the process only if its guardian was
+ * killed as well. The caller must hold the data directory's lock. postmaster.pid belongs to PostgreSQL's user, who may have written
+ * anything into it, so signals and deletions use only that user's rights. Returns true if there's a postmaster.pid that doesn't belong to
+ * any of this cluster's processes.
  */
 export async function stopOrphan(data: string, user: SystemUser | undefined): Promise<boolean> {
   const postmaster = await readPostmaster(data);
@@ -42,10 +42,13 @@ export async function stopOrphan(data: string, user: SystemUser | undefined): Pr
   return (await readPostmaster(data)) !== undefined;
 }
 
-/** Removes everything that PostgreSQL creates in its socket directory. If the directory contains anything else, it's kept. */
+/** Removes everything that PostgreSQL creates in its socket directory. If the directory contains anything else, the directory is kept. */
 const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
 
-/** Whether PostgreSQL serves the database in `home`. This also detects one in another container, because its guardian holds the lock. */
+/**
+ * Whether PostgreSQL serves the database in `home`. This also detects a server in another container, because that server's guardian holds
+ * the lock.
+ */
 export async function isServed(home: string, user: SystemUser | undefined): Promise<boolean> {
   const data = join(home, 'data');
   const postmaster = await readPostmaster(data).catch(() => undefined);
@@ -77,7 +80,7 @@ const FAST_SHUTDOWN_MS = 5_000;
 /** After an immediate shutdown, the postmaster kills its children within 5 s (`postmaster.c SIGKILL_CHILDREN_AFTER_SECS`). */
 const IMMEDIATE_SHUTDOWN_MS = 7_000;
 
-/** Requests a fast shutdown, and an immediate one if that takes too long. After an immediate one, the next start replays the WAL. */
+/** Requests a fast shutdown, and an immediate one if that takes too long. After an immediate shutdown, the next start replays the WAL. */
 export async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
   for (const [signal, patienceMs] of [
     ['INT', FAST_SHUTDOWN_MS],

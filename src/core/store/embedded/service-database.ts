@@ -8,7 +8,7 @@ import { endedByItself } from './failure.ts';
 /** A service's database. `owner` creates and changes its tables; only an embedded database has one. */
 export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
 
-/** Management commands hold the lock for a shorter time than this. */
+/** A management command holds the lock for less time than this. */
 const COMMAND_PATIENCE = { patienceMs: 4000, pollMs: 100 };
 
 /** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database exits unexpectedly. */

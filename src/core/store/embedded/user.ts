@@ -85,7 +85,7 @@ export function spawnOptions(user: SystemUser | undefined) {
   };
 }
 
-/** How much of the end of a command's output is kept. This is enough for the error message. */
+/** This many characters from the end of a command's output are kept, which is enough for the error message. */
 const MAX_OUTPUT_CHARS = 16_384;
 
 /** Runs a command as the user and waits until it exits. `output` contains the last 16 KB that the command wrote to both streams. */

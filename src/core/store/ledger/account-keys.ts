@@ -75,7 +75,9 @@ export const insertAccountKey = commandOf(
   ],
 );
 
-/** Adds to the number of automatically derived addresses in this transaction. Returns `false` if that would exceed the key's limit. */
+/**
+ * Increases a key's number of automatically derived addresses in this transaction. Returns `false` if that would exceed the key's limit.
+ */
 export const claimAutoDerived = answerOf(
   'account-key-claim-auto-derived',
   { autoDerived: 'int4' },
@@ -85,7 +87,7 @@ export const claimAutoDerived = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Changes how many addresses in total may be derived automatically from a key. */
+/** Changes the total number of addresses that may be derived automatically from a key. */
 export const changeAutoDeriveLimit = commandOf(
   'account-key-change-auto-derive-limit',
   'update account_keys set auto_derive_limit = $2 where id = $1',

@@ -34,7 +34,7 @@ const columns = {
 } as const;
 const COLUMNS = listColumns(columns);
 
-/** The account key that the addresses are derived from, and the settings to store it with if it's new. */
+/** The account key that the addresses are derived from, and the settings that a new key is stored with. */
 type Derivation = { xpub: AccountXpub; keyFirstIndex: number; autoDeriveLimit: number; indexes: readonly number[] };
 
 /**
@@ -76,8 +76,8 @@ export const insertAddressChange = commandOf(
 );
 
 /**
- * Returns a digest of the whole change. The audit log contains the digest under a seal, so that a change inserted directly into the table
- * is ignored.
+ * Returns a digest of the whole change. The audit log contains the digest under a seal, so that a change that someone inserted directly
+ * into the table is ignored.
  */
 export function digestOfChange({ state: _, endedAt, endedBy, reason, ...change }: AddressChange): string {
   return createHash('sha256')
@@ -124,7 +124,7 @@ export const listWaitingOfNetwork = rowsOf(
   (network: Network) => [network],
 );
 
-/** Returns a network's due changes: the 100 that have been due longest. */
+/** Returns the 100 changes of a network that have been due longest. */
 export const findDueChanges = answerOf(
   'address-change-due',
   { id: 'uuid' },
@@ -151,7 +151,8 @@ const proposer = {
 } as const;
 
 /**
- * Whether the person who proposed a change is still an owner with a valid seal. If a key proposed the change, that key must not be revoked.
+ * Whether the person who proposed a change is still an owner with a valid seal. If an API key proposed the change, that key must not be
+ * revoked.
  */
 export const isProposerOwner = answerOf(
   'address-change-proposer',

@@ -9,7 +9,7 @@ import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
 
-/** How far an address is frozen by Tether; see migration 0037. */
+/** Whether Tether has frozen an address, and how certain that is; see migration 0037. */
 export type Freeze = 'seen' | 'frozen' | 'lifted';
 
 /** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether has unfrozen the address, but it hasn't been activated again. */
@@ -137,7 +137,8 @@ const ownedColumns = {
 } as const;
 
 /**
- * An address belonging to any of a network's projects. A blocked address was in a ledger that was restored, so it never gets new invoices.
+ * An address belonging to any of a network's projects. A blocked address was in a ledger that was restored. Payers may know amounts on it
+ * that the restore lost, so it never gets new invoices.
  */
 export type OwnedAddress = Row<typeof ownedColumns>;
 
@@ -184,7 +185,7 @@ function noAddresses(): AddressCounts {
   return { active: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 }, retired: 0 };
 }
 
-/** Retires addresses (by UUID), so that they get no new invoices, but are still watched. Returns the addresses that were active. */
+/** Retires addresses (by UUID), so that they get no new invoices but are still watched. Returns the addresses that were active. */
 export const markRetired = answerOf(
   'address-retire',
   { id: 'uuid' },

@@ -9,7 +9,7 @@ import { isInUse } from './addresses.ts';
 
 /**
  * The statements below find free amounts. They search active addresses (neither retired nor frozen) with the project's policy, after the
- * hint, because nothing before the hint is free. An amount isn't free while an invoice has it, nor for a day after a transfer of this
+ * hint, because nothing before the hint is free. An amount isn't free as long as an invoice has it, and for a day after a transfer of this
  * amount has arrived.
  */
 
@@ -27,10 +27,10 @@ export type Place = Pick<Row<typeof place>, 'id' | 'position'>;
 const SOURCES = { address: addressColumn('a'), isSound: sealColumn(SEALED_ADDRESS, 'a.') };
 const PLACE = listColumns(place, 'a.', SOURCES);
 
-/** The statements whose addresses are offered to invoices. If an address can't be used, another one is. */
+/** The statements whose addresses are offered to invoices. If one address can't be used, another one is offered instead. */
 export const OFFERED_ADDRESSES = ['allocation-first-places', 'allocation-places', 'allocation-free-exact'] as const;
 
-/** An address that may be offered. If `isSound` is false, someone else inserted it. */
+/** An address that may be offered. If `isSound` is false, someone inserted the address directly into the database. */
 export type Candidate = Place & { isSound: boolean };
 /** A page of up to `limit` addresses after a position, in order. */
 export type Page = { after: number; limit: number };

@@ -52,9 +52,9 @@ export const findCapacityProject = rowOf(
   (id: string, now: UnixMs) => [new Date(now), id],
 );
 
-// Ids contain their time, so the latest invoices are a single range of the primary key, read backwards. Uses are counted by payable amount,
-// because overlapping ranges share code words, and only on addresses with the current policy. A range that is as wide as `width` spans at
-// most two buckets of that width, so a hash join is possible instead of a cross join.
+// Ids contain the time of their creation, so the latest invoices are a single range of the primary key, read backwards. Uses are counted by
+// payable amount, because overlapping ranges share code words, and only on addresses with the current policy. A range that is as wide as
+// `width` spans at most two buckets of that width, so a hash join is possible instead of a cross join.
 const use = {
   requestedMicro: micro<MicroUsdt>('int8'),
   used7Days: 'int8',
@@ -63,13 +63,13 @@ const use = {
   countedSince: 'timestamptz',
 } as const;
 
-/** `firstUseAt` is the first use within the scanned invoices. `countedSince` is the time from which on invoices were counted. */
+/** `firstUseAt` is the first use within the scanned invoices. `countedSince` is the time since which invoices were counted. */
 export type RecentUse = Row<typeof use>;
 
 /**
  * Returns how often each amount was used in the last 7 and 30 days, judging by the latest `maxInvoices` invoices, in any order. `width` is
- * how wide the range of payable amounts is for one request. `amounts` contains the requested amounts, or how many of the most frequent ones
- * to return.
+ * how wide the range of payable amounts is for one request. `amounts` is either the list of requested amounts, or the number of most
+ * frequent amounts to return.
  */
 export const findRecentUse = rowsOf(
   'capacity-use',

@@ -77,7 +77,7 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
-  /** Whether a transfer's current resolution refers to the invoice and settles it. */
+  /** Whether the current resolution of a transfer refers to the invoice and settles it. */
   isSettled: 'bool',
   settledSeal: sealedBefore(SEALED_RESOLUTION, { isOfOther: true }),
   /** The amount of an unresolved, unmatched transfer that the payer looked up. */
@@ -96,7 +96,7 @@ const columns = {
   /** The id of an unresolved second transfer of exactly the payable amount. */
   secondTxId: maybeHex,
   secondSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
-  /** Whether the invoice is `PAID` although its transfer was annulled, because it isn't on the chain. */
+  /** Whether the invoice is `PAID` although its transfer isn't on the chain and was annulled. */
   isDenied: 'bool',
   denialSeal: sealedBefore(SEALED_ANNULMENT, { isOfOther: true }),
   /** The network's block 0, which shows whether a wallet is on another network. `null` if unknown. */
@@ -114,8 +114,8 @@ const columns = {
 } as const;
 
 /**
- * An invoice, with everything that the payer's page needs. `hadPayment` means that the invoice is waiting again because its payment's block
- * was orphaned, and that it wasn't withdrawn.
+ * An invoice, with everything that the payer's page needs. `hadPayment` means that the invoice wasn't withdrawn, and is waiting again
+ * because the block of its payment was orphaned.
  */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,
@@ -138,7 +138,7 @@ export type CheckoutInvoice = Omit<
   hadPayment: boolean;
   /** How the shop describes the purchase. */
   description: string | null;
-  /** The price in another currency that was converted to the requested amount. */
+  /** The price in another currency, if the requested amount was converted from such a price. */
   price: Price | null;
   transfer: PayingTransfer | null;
 };

@@ -115,12 +115,12 @@ const ofEvents = rowsOf(
 );
 
 /**
- * `isSealed` means that the seal is valid. `unpaidInvoiceId` is the invoice that this transfer paid, if that invoice isn't marked as `PAID`
- * by this transfer.
+ * `isSealed` means that the seal is valid. `unpaidInvoiceId` is set if the transfer is recorded as paying an invoice, but that invoice
+ * isn't marked as `PAID` by it.
  */
 type ListedRow = { id: string; isSealed: boolean; unpaidInvoiceId: string | null };
 
-/** Returns a network's next rows by id, after one id and up to and including another. */
+/** Returns a network's next rows, ordered by id, after one id and up to and including another. */
 export async function readListed(db: Sql, subject: Listed, range: Range): Promise<ListedRow[]> {
   switch (subject) {
     case 'invoices':

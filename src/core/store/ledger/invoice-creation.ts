@@ -21,7 +21,7 @@ export type NewInvoice = {
   options: string | null;
   checkoutToken: string;
   now: UnixMs;
-  /** The time according to a clock that ignores recent forward jumps; see `createSteadyClock`. */
+  /** The time of a clock that ignores recent forward jumps; see `createSteadyClock`. */
   steadyAt: UnixMs;
 };
 
@@ -71,7 +71,7 @@ const ALONE = `(select ${FIELDS.map(([name, type], i) => `$${i + 1}::${type} as 
 const MANY = `unnest(${FIELDS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')}) m (${FIELDS.map(([name]) => name).join(', ')})`;
 
 // A statement for many invoices can wait for another such statement only at an amount. Both reserve amounts in the same order, so they
-// can't deadlock. If another statement is using the idempotency key or external id, the invoice doesn't get a row. A statement for a single
+// can't deadlock. If another statement is using the idempotency key or external id, the invoice isn't created. A statement for a single
 // invoice holds no locks while it waits.
 const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not null
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' key ' || m.idempotency_key, 0))
@@ -79,11 +79,11 @@ const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not
    order by m.address_id, w.word`;
 
 /**
- * An invoice's payment must be later than this: later than the newest block that had been examined when the invoice was inserted. If no
- * blocks have been visible for a while, it's the estimated chain time minus two minutes. The estimate starts from when the end of the chain
- * was last visible (`markLive`), so it does no harm if a clock is consistently wrong by the same amount. It's skipped if the process's and
- * the database's clocks differ by a minute, because this means that one of them has been set forward since. The two minutes cover clock
- * errors that may be undetected: 30 s at that time, and a minute now. A bound that is too late would lose a payment.
+ * An invoice's payment must be later than this time. Usually this is the time of the newest block that had been examined when the invoice
+ * was inserted. If no blocks have been visible for a while, it's the estimated chain time minus two minutes. The estimate starts from when
+ * the end of the chain was last visible (`markLive`), so a clock that is always wrong by the same amount does no harm. It's skipped if the
+ * process's and the database's clocks differ by a minute, because this means that one of them has been set forward since. The two minutes
+ * cover clock errors that may be undetected: 30 s at that time, and a minute now. A bound that is too late would lose a payment.
  */
 const PAYABLE_AFTER = `coalesce(greatest(s.seen_time,
      case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute' then s.live_time end), 'epoch')`;
@@ -94,12 +94,12 @@ const SEEN = `with seen as materialized (
      from chain_cursors c
      left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true)`;
 
-// The statement checks the key again, so that a key that was just revoked creates nothing, and also everything else that the MAC covers.
-// `on conflict do nothing` covers every unique constraint, even between the rows of one statement, so a missing row means that one of them
-// was violated. Whether a word is free is checked with a scalar subquery. With `not exists`, PostgreSQL may choose a join that reads all
-// invoices of the address as long as it believes the table to be small. The limits force an index lookup for each key and address before
-// locks are acquired, whatever PostgreSQL believes about the tables. A word isn't free either if a transfer of that amount arrived within a
-// day; otherwise someone could order exactly the amount of another person's unmatched transfer.
+// The statement checks the key again, so that a key that was just revoked creates nothing. It also checks everything else that the MAC
+// covers. `on conflict do nothing` covers every unique constraint, even between the rows of one statement, so a missing row means that one
+// of them was violated. Whether a word is free is checked with a scalar subquery. With `not exists`, PostgreSQL may choose a join that
+// reads all invoices of the address as long as it believes the table to be small. The limits force an index lookup for each key and address
+// before locks are acquired, whatever PostgreSQL believes about the tables. A word isn't free either if a transfer of that amount arrived
+// within a day; otherwise someone could order exactly the amount of another person's unmatched transfer.
 const insertText = (members: string, more: string) => `insert into invoices (id, project_id, network, address_id,
      idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, payable_after, api_key_id, options, mac)
    ${SEEN}
@@ -151,7 +151,8 @@ export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]
 }
 
 /**
- * Refuses a row that was changed by a planted trigger. Its MAC would be wrong, but this would only be noticed later. Throws `ROW_CHANGED`.
+ * Refuses a row that a planted trigger has changed. The row's MAC would be wrong, but no one would notice this until later. Throws
+ * `ROW_CHANGED`.
  */
 function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   const isAsWanted =

@@ -57,8 +57,8 @@ const columns = {
 // invoice, or to none, are left out, because the answer must not depend on them. `offset 0` makes PostgreSQL read only the transaction's
 // few transfers; otherwise it would read all of the project's transfers as long as it thinks the table is small.
 /**
- * Finds the data for a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if the
- * link is unknown.
+ * Finds the data for a look-up, given the checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if
+ * the link is unknown.
  */
 export const findLookup = rowOf(
   'lookup-select',
@@ -71,7 +71,7 @@ export const findLookup = rowOf(
       payableAfter: payableAfter('i.'),
       firstSeenAt: `(select min(r.first_time) from arrivals r
          where r.network = i.network and r.tx_id = decode($2, 'hex') and r.address_id = i.address_id and r.amount_micro = i.payable_micro)`,
-      // When a block is deleted, so are its sightings, but not their events.
+      // When a block is deleted, its sightings are deleted as well, but the events about them aren't.
       wasSighted: 'e.seal is not null',
       solidNumber: 'c.solid_number',
       head: HEAD,
@@ -113,7 +113,7 @@ export const findLookup = rowOf(
 /** Payers rarely need more than one or two corrections. */
 const MAX_OF_INVOICE = 3;
 /**
- * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page behind a link, given by its token. At most three
+ * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page behind the link with a token. At most three
  * requests and claims are kept per invoice, and none for a paid one.
  */
 export const requestClaim = commandOf(

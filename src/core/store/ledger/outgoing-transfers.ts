@@ -42,7 +42,8 @@ const insert = statement(
    returning log_index`,
 );
 
-// Adds another record of a log if all its earlier records were annulled. A denied transfer is reinstated only if $3 allows that.
+// Adds another record of a transfer log if all its earlier records were annulled. A transfer that is the same as an annulled one is
+// recorded again only if $3 allows that.
 const correct = statement(
   'outgoing-correct',
   { logIndex: 'int4' },

@@ -37,8 +37,8 @@ export type ProjectSettings = Row<typeof settings>;
 export type Project = Omit<Row<typeof columns>, 'seal' | 'areLimitsSound'>;
 
 /**
- * Replaces limits that were changed directly in the database with the defaults. Otherwise an attacker could use them to stop a shop, or to
- * let a flood through.
+ * Replaces limits that were changed directly in the database with the defaults. Otherwise an attacker could use such limits to stop a shop,
+ * or to let a flood of orders through.
  */
 function judged({ areLimitsSound, ...project }: Row<typeof columns>): Project {
   return areLimitsSound ? project : { ...project, ...DEFAULT_UNPAID_LIMITS };
@@ -139,8 +139,8 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
 }
 
 /**
- * Returns the oldest 1,000 projects, out of these (UUIDs) or all projects: the active ones, the archived ones, or both (`null`), with
- * active ones first.
+ * Returns up to 1,000 projects, out of the given ones (UUIDs) or all projects. `isArchived` selects archived or active ones; `null` selects
+ * both. Active projects come first, and the oldest come first within each group.
  */
 export const findProjects = answerOf(
   'project-list',

@@ -27,9 +27,10 @@ const shape = (table: SealedTable) =>
   }) as const;
 
 /**
- * A row that people create and change, or that describes a person. `id` is a UUID, or hex for a passkey. `ownerId` is the UUID used in the
- * audit log: the row's own, or the person's for a passkey. `state` contains the sealed values, and whether the row is revoked or retired.
- * `account` is set for an address, as hex. `seal` says whether the row's seal is valid; it isn't checked for rows that don't need one.
+ * A row that people create and change, or a row that describes a person. `id` is a UUID, or hex for a passkey. `ownerId` is the UUID used
+ * in the audit log: the row's own, or the person's for a passkey. `state` contains the sealed values, and whether the row is revoked or
+ * retired. `account` is set for an address, as hex. `seal` says whether the row's seal is valid; it isn't checked for rows that don't need
+ * one.
  */
 type SettingRow = Row<ReturnType<typeof shape>>;
 
@@ -39,7 +40,7 @@ type SettingRow = Row<ReturnType<typeof shape>>;
  */
 export type SettingTable = {
   table: string;
-  /** The part of a row to compare. If it's empty, the sealed values are compared, and whether the row has ended. */
+  /** The part of a row to compare. If it's empty, the comparison covers the sealed values and whether the row has ended. */
   part: string;
   prefix: IdPrefix | null;
   besides: readonly RecordedAction[];
@@ -56,7 +57,7 @@ export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
   settingsOf(SEALED_ENDPOINT, 'whe'),
-  // This is a separate kind because it was added later: a row that isn't on a page yet doesn't need a log entry.
+  // This is a separate kind because it was added later: a row that isn't on a page yet needs no log entry.
   settingsOf(SEALED_ENDPOINT, 'whe', { part: 'disabled', state: '(t.disabled_at is not null)::text' }),
   settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {

@@ -79,7 +79,7 @@ export async function findTransferPage(
   now: UnixMs,
 ): Promise<ListedTransfer[] | null> {
   const { keyId, after, kinds, limit } = question;
-  // If the condition is in the statement's text, PostgreSQL can use the index of transfers that pay nothing.
+  // PostgreSQL can use the index of transfers that pay nothing only if the condition is in the statement's text.
   const select = kinds.includes('matched') ? page : unsettledPage;
   const rows = await db.run(select, [keyId, after, kinds, limit, new Date(now)]);
   if (rows.length === 0) return null;

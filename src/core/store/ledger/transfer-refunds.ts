@@ -44,7 +44,7 @@ export function joinRefund(transfer: string): string {
      where f.transfer_id = ${transfer}.id limit 1) r on true`;
 }
 
-/** Ignores a refund if it, or its outgoing transfer, was inserted directly into the database. */
+/** Ignores a refund if someone inserted it, or its outgoing transfer, directly into the database. */
 export function soundRefund(found: Found): Refund | null {
   if (found === null || !found.isSound || !found.isSentSound) return null;
   const { isSound: _, isSentSound: __, ...refund } = found;
@@ -63,7 +63,7 @@ export function joinRefundOf(outgoing: string): string {
        and ${sendsBack(outgoing, 't')} limit 1) r on true`;
 }
 
-/** No refunding transaction contains this many transfers. */
+/** No transaction that refunds transfers contains this many of them. */
 const MAX_SENT = 500;
 
 /**

@@ -32,8 +32,8 @@ const findUnpaidLimits = answerOf(
   },
 );
 
-// Ids contain their time, so the latest invoices are a single range of the primary key, read backwards. Counting stops at the limits, so
-// the work stays bounded during a flood.
+// Ids contain the time of their creation, so the latest invoices are a single range of the primary key, read backwards. Counting stops at
+// the limits, so a flood of orders can't make it slow.
 const COUNTED = `select i.id, i.created_at, i.requested_micro from invoices i
    where i.project_id = $1 and i.id >= $2 and i.status in ('PENDING', 'EXPIRED')
    order by i.id desc limit $3`;

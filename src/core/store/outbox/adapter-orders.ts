@@ -28,7 +28,7 @@ const adapter = {
   rateMaxMicro: 'int8',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
-  /** Since this time, the adapter's callbacks have been disabled, and the adapter hasn't accepted any orders. */
+  /** The time since which the adapter's callbacks have been disabled and it hasn't accepted any orders. */
   disabledAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
   isReadSound: isAsSealed(SEALED_READ_RATE),
@@ -74,7 +74,7 @@ const ORDER = listColumns(order, 'o.', { isSound: sealColumn(SEALED_ADAPTER_ORDE
 /** The part of an adapter order's data that isn't in its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
 export type AdapterOrder = Omit<Row<typeof order>, 'isSound'>;
 
-/** Stores an order. An existing order is left unchanged. */
+/** Stores an order. An order that already exists isn't changed. */
 export const insertAdapterOrder = commandOf(
   'adapter-order-insert',
   `insert into adapter_orders (invoice_id, project_id, endpoint_id, dialect, notify_url, return_url, amount, name, type, param, created_at, mac)
@@ -86,7 +86,7 @@ export const insertAdapterOrder = commandOf(
   ],
 );
 
-/** Returns an invoice's adapter order (by the invoice's UUID), if its seal is valid. */
+/** Returns the adapter order of an invoice (UUID), if the order's seal is valid. */
 export const findAdapterOrder = answerOf(
   'adapter-order-find',
   order,
@@ -95,7 +95,10 @@ export const findAdapterOrder = answerOf(
   (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );
 
-/** Returns these events' orders (by the events' UUIDs), if their seals are valid. An event has at most one, because its invoice has. */
+/**
+ * Returns the orders of these events (UUIDs), if the orders' seals are valid. An event has at most one order, because its invoice has at
+ * most one.
+ */
 export const findCallbackOrders = answerOf(
   'adapter-orders-of-events',
   { eventId: 'uuid', ...order },
@@ -176,7 +179,7 @@ export const listSourcedAdapters = rowsOf(
 
 /**
  * Stores a rate from an adapter's source, if the source is unchanged and the rate is newer than the stored one. It also replaces a stored
- * rate from the future, and one that was changed directly in the database. Only the source itself must have a valid seal.
+ * rate from the future, and one that was changed directly in the database. Of these, only the source must have a valid seal.
  */
 export const storeReadRate = commandOf(
   'adapter-rate-store',

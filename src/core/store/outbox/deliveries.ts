@@ -12,8 +12,8 @@ import { isPaused } from './endpoint-health.ts';
 const MOST_ATTEMPTS = 1_000_000;
 
 /**
- * Longer than the time in the buffer (2 s), an attempt (15 s) and recording it together, but short enough that a sender crash is hardly
- * noticed.
+ * A lease is longer than the time in the buffer (2 s), an attempt (15 s) and the recording of its outcome together. It's short enough that
+ * a sender's crash is hardly noticed.
  */
 export const LEASE_MS = 25_000;
 
@@ -32,9 +32,9 @@ const leased = {
   adapter: 'text?',
   /** The callback URL of an adapter order. Its seal is checked when the URL is used. */
   callbackUrl: 'text?',
-  /** Attempts to this endpoint are failing, so it gets only one attempt at a time. */
+  /** Whether attempts to this endpoint are failing. If so, it gets only one attempt at a time. */
   isFailing: 'bool',
-  /** The endpoint was paused, and this attempt probes whether it works again. */
+  /** Whether the endpoint was paused, and this attempt probes whether it works again. */
   isProbe: 'bool',
   /** Whether the event's and its endpoint's seals are valid. */
   isEventSound: isAsSealed(SEALED_EVENT),
@@ -52,9 +52,9 @@ export const targetOf = (endpointId: string, callbackUrl: string | null) =>
   callbackUrl === null ? endpointId : `${endpointId} ${callbackUrl}`;
 
 /**
- * `waiting` uses the index to jump from endpoint to endpoint, so that endpoints without work and long queues cost nothing. Endpoints
- * without deliveries held by the caller come first. `seen` contains each endpoint's earliest due deliveries, a few thousand at most in
- * total.
+ * `waiting` uses the index to jump from endpoint to endpoint, so that neither endpoints without work nor long queues cost anything.
+ * Endpoints come first if the caller holds none of their deliveries. `seen` contains each endpoint's earliest due deliveries, a few
+ * thousand at most in total.
  *
  * An event waits for an earlier event of the same invoice during the first hour after the earlier delivery was created. After that, it
  * waits only while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next
@@ -63,8 +63,8 @@ export const targetOf = (endpointId: string, callbackUrl: string | null) =>
  * beyond `seen`, would block the endpoint permanently. In all other cases its time doesn't change. An attempt that was counted but not
  * logged is in progress.
  *
- * Rows are found again by their physical location (ctid). The planner's statistics don't reflect a queue that was empty a minute ago, so it
- * would scan the whole queue for each row. A row that has changed in the meantime has another location and is skipped.
+ * Rows are found again by their physical location (ctid). If the queue was empty a minute ago, the planner's statistics are outdated, and
+ * it would otherwise scan the whole queue for each row. A row that has changed in the meantime has another location and is skipped.
  *
  * A probe blocks all other attempts to the endpoint until it's recorded.
  */
@@ -143,9 +143,9 @@ const lease = statement(
 
 /**
  * Leases up to `limit` due deliveries, starting with each endpoint's earliest, and counts an attempt for each. `room` limits how many each
- * endpoint can get. Endpoints that aren't in it get `defaultRoom`, or 1 while their attempts are failing. A paused endpoint gets none, and
- * then one. If a sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same
- * delivery. `isMore` means that a delivery was postponed, so call this again immediately for the deliveries behind it.
+ * endpoint can get. Endpoints that aren't in it get `defaultRoom`, or 1 while their attempts are failing. A paused endpoint gets none
+ * during its pause, and one after it. If a sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders
+ * never get the same delivery. `isMore` means that a delivery was postponed, so call this again immediately for the deliveries behind it.
  */
 export async function leaseDueDeliveries(
   db: Sql,
@@ -174,8 +174,8 @@ export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 /**
  * Undoes leases whose attempts weren't made or weren't finished. These attempts don't count, and the deliveries are due from `dueAt` on. If
  * there's nothing to wait for, the deliveries must be due immediately; otherwise later events of their invoices would overtake them. Leases
- * end at whole milliseconds, but these deliveries are due a microsecond earlier, so that no row looks as if an earlier lease had become
- * valid again. Returns how many leases were still held.
+ * end at whole milliseconds, but these deliveries are due a microsecond earlier, so that no earlier lease of the row seems to be valid
+ * again. Returns how many leases were still held.
  */
 export const returnDeliveries = answerOf(
   'delivery-give-back',

@@ -22,7 +22,7 @@ export type AttemptOutcome = {
 
 /**
  * An attempt is in the log if and only if it was counted. If its number was already used, the attempt replaces the logged one, because the
- * log must never prevent an outcome from being recorded. A row without an event means an endpoint that has recovered.
+ * log must never prevent an outcome from being recorded. A row without an event stands for an endpoint that has recovered.
  */
 const record = statement(
   'delivery-record',
@@ -55,7 +55,7 @@ const record = statement(
 
 /**
  * Records and logs the outcomes of attempts, at most one per delivery. An endpoint that accepted a delivery no longer counts as failing.
- * Returns the attempts whose lease was still held (nothing is written for the others), and the endpoints that have recovered.
+ * Returns the attempts whose lease was still held, and the endpoints that have recovered. Nothing is written for the other attempts.
  */
 export async function recordOutcomes(
   db: Sql,

@@ -34,8 +34,9 @@ const beImpatient = statement(
 );
 
 /**
- * Returns which of the endpoints are enabled, locked until the transaction ends. They are locked in the order of their projects, as they
- * are for events, because disabling an endpoint records an event. From now on, the transaction waits for any lock at most a second.
+ * Returns which of the endpoints are enabled, locked until the transaction ends. They are locked in the order of their projects, like
+ * projects when events are recorded, because disabling an endpoint records an event. From then on, the transaction waits for any lock for
+ * at most a second.
  */
 export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
   await tx.run(beImpatient, []);
@@ -43,8 +44,8 @@ export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promi
 }
 
 /**
- * The SQL that says whether an endpoint is paused at a given time. The endpoint must have failed often enough, and the pause can't exceed
- * the schema's limit, so that no one can block an endpoint by changing a single column.
+ * The SQL that says whether an endpoint is paused at a given time. The endpoint must have failed often enough, and the schema limits the
+ * length of a pause, so that no one can block an endpoint by changing a single column.
  */
 export function isPaused(endpoint: string, now: string): string {
   return `coalesce(${endpoint}.open_until > ${now} and ${endpoint}.open_until <= ${now} + interval '10 minutes'
@@ -82,8 +83,8 @@ export const findLongFailingEndpoints = rowsOf(
 );
 
 /**
- * Returns up to a thousand failing callback URLs of adapter orders, judging by their pending deliveries, each with the approximate time
- * when it started failing.
+ * Returns up to a thousand callback URLs of adapter orders that are failing, judging by their pending deliveries. Each URL has the
+ * approximate time when it started to fail.
  */
 export const findFailingCallbackUrls = rowsOf(
   'callback-urls-failing',

@@ -25,11 +25,11 @@ export type FoundFeedPage =
 
 /** No index covers the type, because it would slow down every payment. Scanning this many events takes a few hundredths of a second. */
 const WINDOW = 10_000;
-/** No project has this many events, and adding the number to a position doesn't overflow. */
+/** No project has this many events, and the sum of this number and a position doesn't overflow. */
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
 
-// The innermost query makes PostgreSQL find the cursor by its primary key first, and only then check the project. So an event of another
-// project and an unknown one take equally long, whatever the project's size.
+// The innermost query makes PostgreSQL find the cursor by its primary key first, and only then check the project. An event of another
+// project therefore takes as long as an unknown one, whatever the project's size.
 const select = statement(
   'event-feed',
   {

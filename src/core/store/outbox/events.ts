@@ -9,7 +9,7 @@ import { WANTS_EVENT } from './adapter-orders.ts';
 import { expediteChosen, mayBeExpedited } from './expedite-deliveries.ts';
 
 /**
- * The channel that the dispatcher listens on. A notification only triggers a check, so if one is lost, the delay is at most one polling
+ * The channel that the dispatcher listens on. A notification only triggers a check, so a lost one causes a delay of at most one polling
  * interval.
  */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
@@ -31,8 +31,8 @@ export type NewEvent = {
 const MOST_EARLIER = 100;
 
 /**
- * New events are due immediately. Deliveries must not be delayed even if a writer's clock is ahead, so the earlier of the writer's time and
- * the database's time is used.
+ * New events are due immediately. Deliveries must not be delayed even if a writer's clock is ahead, so they are due at the earlier of the
+ * writer's time and the database's time.
  */
 const DUE = 'least($2, now())';
 
@@ -59,8 +59,8 @@ const insertDeliveries = statement(
 );
 
 /**
- * Records events in the caller's transaction, and plans a delivery to each enabled endpoint that wants events of their type. For adapters,
- * deliveries are planned even while they are disabled, because their shops have no feed.
+ * Records events in the caller's transaction, and plans a delivery to each enabled endpoint that wants events of their type. An adapter's
+ * deliveries are planned even while the adapter is disabled, because its shop has no feed.
  */
 export async function insertEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   if (events.length === 0) return;

@@ -8,13 +8,13 @@ import { isPaused } from './endpoint-health.ts';
  * without limit.
  */
 const MOST_ATTEMPTS = 240;
-/** How many deliveries per endpoint are considered, soonest first. After a short outage, no more than this many are waiting. */
+/** For each endpoint, this many deliveries are considered, soonest first. After a short outage, no more than this many are waiting. */
 const MOST_SEEN = 5000;
 
 /**
  * The SQL that says whether a waiting delivery may be expedited. A delivery in progress (counted but not logged) isn't waiting. A delivery
  * that failed before its endpoint last recovered was refused because of its own contents; otherwise it would have arrived at that time. A
- * replay plans such a delivery from scratch.
+ * replay starts such a delivery from scratch.
  */
 export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
   ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
@@ -29,7 +29,7 @@ export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.
  * the meantime are skipped. The due time is compared as well, because PostgreSQL versions before November 2025 follow a row that has moved,
  * and would treat a delivery in progress as waiting. Each delivery gets one extra attempt, so that this doesn't use up the schedule. A
  * delivery that was expedited but not yet attempted already has its extra attempt, so no delivery gets more than its schedule. Because of
- * the microsecond, the row doesn't look as if an earlier lease had become valid again.
+ * the microsecond, no earlier lease of the row seems to be valid again.
  */
 export const expediteChosen = (now: string) => `picked as materialized (
      select d.*, chosen.due_at from chosen cross join lateral (
@@ -47,9 +47,9 @@ const AT_TARGET = `(asked.url is null or exists (
 
 /**
  * Makes waiting deliveries due now. For a target that has recovered, these are all deliveries except events that must wait for an earlier
- * event of the same invoice. For a failing target, it's only the least often expedited one. Nothing is expedited if the target is paused,
- * or if another delivery that isn't waiting for an earlier event is due there. Deliveries that an adapter's shop responded to during its
- * outage aren't expedited. `returnedAt` is the previous recovery. Returns when each delivery had been due.
+ * event of the same invoice. For a failing target, it's only the delivery that was expedited least often. Nothing is expedited if the
+ * target is paused, or if another delivery that isn't waiting for an earlier event is due there. Deliveries that an adapter's shop
+ * responded to during its outage aren't expedited. `returnedAt` is the previous recovery. Returns when each delivery had been due.
  */
 export const bringDeliveriesForward = rowsOf(
   'delivery-hasten-waiting',

@@ -46,7 +46,7 @@ export const planNotification = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Whether the outbox contains a subject's beginning for a channel. */
+/** Whether the outbox contains a channel's notification about the beginning of a subject. */
 export const isPlanned = answerOf(
   'notification-is-planned',
   { isPlanned: 'bool' },
@@ -55,7 +55,7 @@ export const isPlanned = answerOf(
   ([row]) => row?.isPlanned === true,
 );
 
-// No process ever claims a row for more than five minutes, so a claim that ends later is invalid.
+// No process ever claims a row for more than five minutes, so a claim that ends later than that is invalid.
 const IS_DUE = `n.channel_id = $1 and n.status = 'waiting'
   and (n.claimed_until is null or n.claimed_until <= $2 or n.claimed_until > $2::timestamptz + interval '5 minutes') and (n.is_urgent or not $3::bool)`;
 

@@ -66,7 +66,7 @@ export const insertNotifyChannel = answerOf(
   ({ length }) => length === 1,
 );
 
-/** This is enough for all operators, and few enough to be read every few seconds. */
+/** This many channels are enough for all operators, and all of them can be read every few seconds. */
 export const MAX_CHANNELS = 100;
 
 /** Returns the channels that haven't been removed, oldest first. */
@@ -119,7 +119,7 @@ export const reencryptTargetRow = commandOf(
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Counts the targets by the master key that they are encrypted with. */
+/** Counts how many targets are encrypted with each master key. */
 export const countTargetsByKey = answerOf(
   'notify-channels-by-key',
   { masterKeyId: 'text', total: count },

@@ -10,7 +10,7 @@ import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from
 import { resolutionColumn } from '../ledger/resolution-column.ts';
 import { stands } from '../ledger/standing.ts';
 
-/** The columns for a channel's notification. `wasRaised` means that the channel has been or will be notified of the beginning. */
+/** The columns for a channel's notification. `wasRaised` means that the channel was notified of the beginning, or will be. */
 const forChannel = { channelId: 'uuid', wasRaised: 'bool' } as const;
 
 const alarm = {
@@ -81,7 +81,7 @@ export const findPendingTransfers = rowsOf(
   (since: UnixMs) => [firstIdOf(since)],
 );
 
-/** Returns the first 500 reported transfers that have been resolved or annulled since then. */
+/** Returns the first 500 reported transfers that were resolved or annulled after they had been reported. */
 export const findSettledTransfers = rowsOf(
   'news-money-over',
   { channelId: 'uuid', ...money, how: 'text' },
@@ -108,8 +108,8 @@ const owner = {
 export type PendingOwnerChange = Row<typeof owner & { readonly channelId: 'uuid' }>;
 
 /**
- * Returns the first 500 unreported audit log entries that make someone an owner or give an owner a new link. They are later than the
- * channel, and not before `since`.
+ * Returns the first 500 unreported audit log entries that make someone an owner or give an owner a new link. The entries are newer than the
+ * channel, and not older than `since`.
  */
 export const findPendingOwnerChanges = rowsOf(
   'news-owners',

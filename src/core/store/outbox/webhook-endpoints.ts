@@ -96,8 +96,8 @@ type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> & Partial<typeo
 type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
 
 /**
- * Changes an endpoint. A new URL clears the failure record, because the old failures say nothing about it. Undelivered events are sent to
- * the new URL when they are next due. Types apply only to future events. Returns `false` if the id is unknown.
+ * Changes an endpoint. A new URL clears the failure record, because earlier failures say nothing about the new URL. Undelivered events are
+ * sent to the new URL when they are next due. Types apply only to future events. Returns `false` if the id is unknown.
  */
 export const changeWebhookEndpoint = answerOf(
   'webhook-endpoint-change',

@@ -44,7 +44,7 @@ export const findActiveSecrets = rowsOf(
   (endpointIds: readonly string[], now: UnixMs) => [endpointIds, new Date(now)],
 );
 
-/** Returns the current secrets of 1,000 enabled endpoints after the id `after`. `secret` is `null` if an endpoint has none. */
+/** Returns the current secrets of the next 1,000 enabled endpoints after the id `after`. `secret` is `null` if an endpoint has none. */
 export const findCurrentSecrets = rowsOf(
   'webhook-secrets-current',
   { endpointId: 'uuid', projectId: 'uuid', network: text<Network>(), secret: maybe(columns) },
@@ -63,7 +63,7 @@ export const findNewestSecrets = rowsOf(
   (endpointId: string) => [endpointId],
 );
 
-/** Sets the end of all of an endpoint's secrets that would otherwise be used for longer. Returns how many there were. */
+/** Sets an earlier end for all secrets of an endpoint that would otherwise be used for longer. Returns how many there were. */
 export const endWebhookSecrets = answerOf(
   'webhook-secrets-end',
   { id: 'uuid' },
@@ -82,14 +82,14 @@ export const lockSecretsUnderOtherKeys = rowsOf(
   (keyId: string, after: string) => [keyId, after],
 );
 
-/** Replaces a stored secret by the same secret, encrypted with another key. */
+/** Replaces a stored secret with the same secret, encrypted with another key. */
 export const reencryptWebhookSecret = commandOf(
   'webhook-secret-reseal',
   'update webhook_secrets set master_key_id = $2, sealed = $3 where id = $1',
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Counts the secrets by the id of the master key that they are encrypted with: all of them, and those used for signing at `now`. */
+/** For each master key, counts the secrets that are encrypted with it, and how many of these are used for signing at `now`. */
 export const countSecretsByKey = answerOf(
   'webhook-secrets-by-key',
   { masterKeyId: 'text', total: count, signing: count },
