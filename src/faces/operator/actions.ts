@@ -4,8 +4,8 @@ import type { Role } from './actor.ts';
 /**
  * The rights that a use case requires. `role` is the lowest role allowed. `wide` limits it to people with access to all projects. With
  * `stepUp`, the console asks for the second factor again: `each` asks every time, because the action decides where money or notifications
- * are sent, or who has access; `recent` accepts a proof from the last five minutes. `records` contains the names of its entries in the
- * audit log. This is the only place that decides who may do what.
+ * are sent, or who has access; `recent` accepts a proof from the last five minutes. `records` names the audit log entries that the use case
+ * writes. This is the only place that decides who may do what.
  */
 export type Rule = { role: Role; wide?: true; stepUp?: 'each' | 'recent'; records?: readonly RecordedAction[] };
 

@@ -11,7 +11,7 @@ export function isAllowed({ role, projects }: Actor, action: ActionName): boolea
   return ROLES.indexOf(role) >= ROLES.indexOf(rule.role) && (rule.wide !== true || projects === null);
 }
 
-/** Throws `FORBIDDEN` if the actor may not perform an action. The error says who may. */
+/** Throws `FORBIDDEN` if the actor may not perform an action. The error names the roles that may perform it. */
 export function authorize(actor: Actor, action: ActionName): void {
   if (isAllowed(actor, action)) return;
   const { name, role } = actor;

@@ -1,7 +1,7 @@
 import { type Hint, Message, type Text } from '../../core/domain/message.ts';
 import { printable } from './input/problems.ts';
 
-/** Options whose name differs from their field's. */
+/** Options whose names differ from those of their fields. */
 const OPTIONS: Readonly<Record<string, string>> = {
   allowedIps: 'allow-ip',
   identities: 'identity',
@@ -54,7 +54,7 @@ export function writeText(text: Text): string {
   return text instanceof Message ? text.write({ field: optionOf, step: formatHint, secret: secretMessage }) : text;
 }
 
-/** A JSON replacer that does this for every text. */
+/** A JSON replacer that formats every message in command-line terms. */
 export function asWritten(_key: string, value: unknown): unknown {
   return value instanceof Message ? writeText(value) : value;
 }
@@ -64,7 +64,7 @@ export function asWritten(_key: string, value: unknown): unknown {
  * means that the result is only a preview, and says how to confirm it.
  */
 export type Printed = { text: string; next?: Text; hasFailed?: boolean; refusal?: Text };
-/** A heading, the member or function that fills it, and the text for null. */
+/** A column's heading, the member or function that fills its cells, and the text for null. */
 export type Column<Row> = readonly [
   heading: string,
   cell: (keyof Row & string) | ((row: Row) => string | null),

@@ -15,8 +15,8 @@ export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([
 export const Said = Type.Unsafe<Text>(Type.String());
 
 /**
- * A member in a view. `schema` is its public type. `show` computes it from the column with the same name, from the column `of`, or from the
- * whole row if `of` is `*`.
+ * A member in a view. `schema` is its public type. `show` computes the member from the column `of` (by default, the column with the same
+ * name), or from the whole row if `of` is `*`.
  */
 export type Field<Inner = never, Outer = unknown> = { of?: string; schema: TSchema; show(value: Inner): Outer };
 type Fields = Readonly<Record<string, Field>>;

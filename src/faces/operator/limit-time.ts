@@ -2,7 +2,7 @@ import { isDatabaseUnavailable } from '../../core/domain/errors.ts';
 import { answerOf } from '../../core/store/db/rows-of.ts';
 
 /**
- * Limits the time of each following statement in a transaction, so that a page soon gets a result or a refusal and doesn't block others for
+ * Limits the time of each following statement in a transaction. So a page soon gets a result or an error, and doesn't block other pages for
  * long.
  */
 export const limitTime = answerOf(

@@ -40,8 +40,8 @@ export type OperationDeps = {
     networks: Partial<Record<Network, { usdt: AccountHex }>>;
   };
   /**
-   * The console's own origin, or `null` if none is configured. It's a function because a process with a console knows its origin only once
-   * it's listening.
+   * The console's own origin, or `null` if none is configured. It's a function because a process with a console knows its origin only after
+   * it has started listening.
    */
   consoleUrl: string | null | (() => string);
   /** Receives warnings that aren't part of the result, such as one about a key file that other users can read. */
@@ -70,7 +70,7 @@ export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () =>
 export type NodeAccess = {
   /** Runs `work` with a network's nodes. Throws `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: NodeDeps) => Promise<Output>): Promise<Output>;
-  /** Describes the general answer for a payment in the payment page's words. */
+  /** Describes the general answer for a payment with the wording of the payment page. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 
@@ -95,8 +95,8 @@ export type LocalOperation<
   run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
   /**
-   * The command that runs it, its help text, and its output for people. The input's fields declare the options. `isSecretTyped` is set if a
-   * secret was typed on the command line.
+   * The command that runs it, its help text, and its output for people. The input's fields declare the options. `isSecretTyped` is true if
+   * a secret was typed on the command line.
    */
   command?: string;
   does?: Text;
@@ -108,7 +108,7 @@ export type LocalOperation<
   by?: { help: string; before?: string };
   /**
    * Questions that the command asks a person at the terminal about missing fields. A question with `after` is asked only if the person
-   * answered the one for that field.
+   * answered the question for that other field.
    */
   asks?: readonly { member: string; question: string; after?: string }[];
   /** The message to print if no option was given, for a command that then does nothing. */
@@ -137,7 +137,7 @@ export type Operation<
 
 type Declared<Of extends { view: unknown }> = Omit<Of, 'view'> & Partial<Pick<Of, 'view'>>;
 
-/** Declares an operation. By default, its view is the outcome of its use case, or the `view` field of that outcome. */
+/** Declares an operation. By default, the operation's view is the outcome of its use case, or the `view` field of that outcome. */
 export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
   declared: Declared<Operation<Input, Wanted, Outcome, Deps>>,
 ): Operation<Input, Wanted, Outcome, Deps> {

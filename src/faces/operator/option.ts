@@ -5,9 +5,9 @@ import { type TSchema, Type } from '../../core/runtime/type.ts';
 /**
  * How a command accepts an input's member: as an argument, or as an option with the name that `optionOf` gives it. `value` is its
  * placeholder in the help, such as `<key_…>`; a flag has none. `conflicts` names members that exclude it. `isSecret` lets `-` read it from
- * standard input. `isRemovable` adds a second option, `--no-…`, that sets the member to `null`. With `file`, the value is a path and the
- * member gets the file's name and content. With `entries`, the values are texts with their places, and an option names a file that holds
- * more. With `flags`, each value has its own flag.
+ * standard input. `isRemovable` adds a second option, `--no-…`, that sets the member to `null`. With `file`, the value is a path, and the
+ * member contains the file's name and content. With `entries`, the values are texts with their places, and another option gives a file with
+ * further texts. With `flags`, each value has its own flag.
  */
 export type Option = {
   isArgument?: boolean;
@@ -115,7 +115,7 @@ export const entries = (value: string, help: Text, file?: { value: string; help:
 /** A setting that is on unless the command gets its flag `--no-…`. */
 export const not = (help: string, wire: string) =>
   option(Type.Optional(Type.Boolean({ description: wire })), { value: '', help });
-/** A field that the API requires. A command without it runs another operation. */
+/** A field that the API requires. On the command line, leaving it out runs another operation. */
 export const deciding = (value: string, help: string) => option(Type.String(), { value, help });
 export const decidingFlag = (help: string) => option(Type.Literal(true), { value: '', help });
 export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
@@ -129,7 +129,7 @@ export const projectArgument = () =>
     help: 'prj_… (default: the only project)',
     isArgument: true,
   });
-/** The options for a period. `of` says what has these times, such as `events `. */
+/** The options for a period. `of` names the things that the period selects, such as `events `. */
 export const period = (of = '') => ({
   from: option(
     Type.Optional(Type.String({ description: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone' })),

@@ -88,7 +88,10 @@ export const namedInvoice = { id: 'uuid', externalId: 'text', status: text<Invoi
 /** An invoice with the fields that operators recognise it by. `id` is a UUID. */
 export type NamedInvoice = Row<typeof namedInvoice>;
 
-/** Finds an invoice in the project by its id (UUID) or external id. If both match, the id wins. */
+/**
+ * Finds an invoice in the project by its id (UUID) or external id. If one invoice matches by id and another by external id, returns the
+ * match by id.
+ */
 export const findNamedInvoice = rowOf(
   'desk-invoice-select',
   namedInvoice,

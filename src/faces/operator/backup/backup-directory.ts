@@ -15,9 +15,9 @@ import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**
- * The name of a verified backup is `quittance-000012-20261124T030000Z.backup`. Next to it, the file `….backup.sha256` contains its digest
- * at that time, in `sha256sum -c` format. The number decides which backup is newer, because clocks can be set back. Unverified files have a
- * different name so that no one mistakes them for backups.
+ * The name of a verified backup is `quittance-000012-20261124T030000Z.backup`. The file `….backup.sha256` next to it contains its digest
+ * when it was verified, in `sha256sum -c` format. The number decides which backup is newer, because clocks can be set back. Unverified
+ * files have a different name so that no one mistakes them for backups.
  */
 export type KeptBackup = { name: string; number: number; writtenAtMs: number };
 
@@ -122,7 +122,7 @@ async function digestOf(path: string): Promise<string> {
 const MOST_AHEAD_MS = 300_000;
 
 const HOUR_MS = 3_600_000;
-/** One day, plus two hours to make the backup, and for someone to restart something. */
+/** One day, plus two hours for the backup itself and for restarting a service that had stopped. */
 const LEAST_LIMIT_MS = 26 * HOUR_MS;
 const GRACE_MS = 2 * HOUR_MS;
 
@@ -134,8 +134,8 @@ type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
 /**
  * Tracks the age of the newest backup. The file's time is compared with our clock only once, when the file is first seen, and never for a
  * file that was made here. After that, the age grows by whichever of our two clocks has advanced further, because the monotonic clock stops
- * while a machine sleeps, and the wall clock can be set. So a wrong clock may cause a backup to be made too early, but never late by more
- * than an interval.
+ * while a machine sleeps, and the wall clock can be set. With a wrong clock, a backup may therefore be made too early, but never more than
+ * one interval too late.
  */
 export function createBackupAges({ now, monotonicMs }: { now(): number; monotonicMs(): number }) {
   let newest: string | null = null;
@@ -166,7 +166,7 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
   };
 }
 
-/** `verifiedAt` is the last time that this very file was verified. */
+/** `verifiedAt` is when this file was last verified. */
 type NewestBackup = { madeAt: UnixMs; file: string; isFinal: boolean; verifiedAt: UnixMs | null };
 
 /** Finds the newest backup that this program made, according to the audit log. A scheduled backup counts only after it's been verified. */
@@ -194,8 +194,8 @@ export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
 type Detail = { file?: string; isFinal?: boolean; good?: boolean };
 
 /**
- * Searches the newest 10,000 actions and returns up to 1,000 backup actions, newest first. A failing scheduled backup writes two every ten
- * minutes, so these cover three days.
+ * Searches the newest 10,000 actions and returns up to 1,000 backup actions, newest first. If the scheduled backup keeps failing, it writes
+ * two actions every ten minutes, so 1,000 of them cover three days.
  */
 const listBackupActions = answerOf(
   'newest-backup',

@@ -161,16 +161,16 @@ export const findEncryptionKeys = answerOf(
 );
 
 /**
- * A backup file consists of a magic, frames compressed with gzip, and a trailer. With a master key (format 2), the trailer contains that
- * key's id (8 bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats, it ends with the SHA-256 of everything before. A frame is a
- * letter, the length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and
+ * A backup file consists of a magic number, frames compressed with gzip, and a trailer. With a master key (format 2), the trailer contains
+ * that key's id (8 bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats, it ends with the SHA-256 of everything before. A frame
+ * is a letter, the length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and
  * columns), `d` … (rows in the format of `copy … to stdout`) and `e` (their count); and finally `z` (the number of tables). Everything
  * except the rows is JSON. The whole file may be wrapped in an age file (see backup-encryption.ts).
  */
 export const MAGIC = Buffer.from('quittance-backup 1\n');
-/** The magic of a file with a MAC; it's as long as the other one. */
+/** The magic number of a file with a MAC. It has the same length as `MAGIC`. */
 export const MAC_MAGIC = Buffer.from('quittance-backup 2\n');
-/** All formats begin with this, followed by the number of the format. */
+/** Files of every format begin with this text, followed by the number of the format. */
 export const ANY_MAGIC = Buffer.from('quittance-backup ');
 export const DIGEST_BYTES = 32;
 export const KEY_ID_BYTES = 8;
@@ -275,7 +275,7 @@ export function admitBackup(path: string, found: Authenticity, takesUnauthentica
   );
 }
 
-/** Explains why a backup can't be authenticated, as text that follows a colon. */
+/** Explains why a backup can't be authenticated. The text is meant to follow a colon. */
 export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | 'tampered' }>): string {
   if (found.kind === 'unsigned') {
     return 'it has no MAC. Either it was created without a master key or by an old release, or someone removed the MAC';

@@ -61,7 +61,7 @@ export async function areIdentities(identities: readonly string[]): Promise<bool
     for (const identity of identities) new Decrypter().addIdentity(identity);
     return true;
   } catch {
-    // The error contains the key, so it isn't reported.
+    // The error isn't reported, because it contains the key.
     return false;
   }
 }
@@ -118,7 +118,7 @@ export async function pairOfMasterKey(key: MasterKey): Promise<AgePair> {
   return { identity, recipient: await identityToRecipient(identity) };
 }
 
-/** The secret key of that pair, `AGE-SECRET-KEY-1…`. */
+/** Derives the secret key of a master key's pair, `AGE-SECRET-KEY-1…`. */
 function identityOf(key: MasterKey): string {
   const secret = deriveKey(key, { purpose: 'quittance backup encryption 1', salt: '' });
   return bech32.encodeFromBytes('AGE-SECRET-KEY-', secret).toUpperCase();
@@ -146,8 +146,8 @@ type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authe
 export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] };
 
 /**
- * Reads a whole backup and checks its authenticity. Throws `BACKUP_DAMAGED` if a byte was changed or is missing and the digest wasn't
- * adapted, `BACKUP_ENCRYPTED` if no identity fits, `INVALID_ARGUMENT` if it isn't a backup, or `NOT_FOUND`.
+ * Reads a whole backup and checks its authenticity. Throws `BACKUP_DAMAGED` if the bytes don't match the digest in the file,
+ * `BACKUP_ENCRYPTED` if no identity fits, `INVALID_ARGUMENT` if the file isn't a backup, or `NOT_FOUND`.
  */
 export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
   const { keyRing } = opening;
@@ -171,15 +171,15 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
 }
 
 /**
- * Yields the frames of a backup in order, and returns its trailer. Only if it ends without an error is it certain that no frame was damaged
- * by accident; `authenticate` finds deliberate changes.
+ * Yields the frames of a backup in order, and returns its trailer. If it ends without an error, no frame was damaged by accident.
+ * `authenticate` detects deliberate changes.
  */
 export async function* readFrames(path: string, opening: Opening): AsyncGenerator<Frame, BackupEnding> {
   await refuseOtherFiles(path);
   const found: { ending?: BackupEnding } = {};
   const gunzip = createGunzip();
   const reading = pipeline(readBody(path, await openBackup(path, opening), found), gunzip);
-  reading.catch(() => undefined); // The iteration throws the same error.
+  reading.catch(() => undefined); // Iterating below throws the same error.
   try {
     yield* parseFrames(path, gunzip);
     await reading;
@@ -300,7 +300,7 @@ function decodeFrame(path: string, type: string, body: Buffer): Frame {
   throw damaged(path, 'one of its parts cannot be read');
 }
 
-/** Checks only the members that identify the ledger. Nothing else is read from an unauthenticated file unless a person asks for it. */
+/** Checks only the members that identify the ledger. No other part of an unauthenticated file is read unless a person asks for it. */
 function isHeader(header: unknown): boolean {
   return isObject(header) && LISTS.every((name) => Array.isArray(header[name]));
 }

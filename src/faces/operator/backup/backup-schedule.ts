@@ -25,7 +25,7 @@ import { verifyBackup, withScratch } from './verify-backup.ts';
 
 const HOUR_MS = 3_600_000;
 const LOOK_MS = 30_000;
-/** How long to wait after a failed backup. If the disk was full, either it has been freed by then, or it needs a person. */
+/** How long to wait after a failed backup. A full disk either has free space again by then, or needs a person. */
 const RETRY_MS = 600_000;
 
 type Options = Leading &
@@ -37,8 +37,8 @@ type Options = Leading &
   };
 
 /**
- * As long as this process follows the network, makes a verified backup whenever the newest one is older than the interval, or a person has
- * asked for one. Keeps the configured number of backups. A failure raises an alarm, as does a backup that is too old. `stop` aborts the
+ * While this process follows the network, makes a verified backup whenever the newest one is older than the interval or a person has
+ * requested one. Keeps the configured number of backups. Raises an alarm if a backup fails or the newest one is too old. `stop` aborts the
  * current backup and removes its files.
  */
 export function startBackupSchedule(options: Options): Loop {
@@ -154,10 +154,10 @@ type MakeDeps = {
 };
 
 /**
- * Makes an encrypted backup, restores it to a scratch database, and compares it with itself and with the running ledger. Only after that
- * does it get the name of a backup. Without `recipients`, it can be decrypted with the master key. With them, it can also be decrypted with
- * a temporary key that exists only in memory, so that it can be verified now, but no one can read it on this machine later. `signal` aborts
- * it. It throws on any failure, and never touches the kept backups.
+ * Makes an encrypted backup, restores it to a scratch database, and compares the result with the sums in the file and with the running
+ * ledger. Only then does the file get the name of a backup. Without `recipients`, it can be decrypted with the master key. With them, it
+ * can also be decrypted with a temporary key that exists only in memory, so that it can be verified now, but no one can read it on this
+ * machine later. `signal` aborts it. It throws on any failure, and never touches the kept backups.
  */
 async function makeVerifiedBackup(
   { db, connection, keyRing, needsOwnUser, host, log, now }: MakeDeps,

@@ -56,14 +56,14 @@ export const isStandby = answerOf(
   ([row]) => row?.isStandby === true,
 );
 
-/** A database that no service may be using. If it was started just for this command, no service can be. */
+/** A database that no service may be using. If it was started just for this command, no service can be using it. */
 export type QuietDatabase = { db: Database; kind: 'external' | 'embedded'; isStartedHere: boolean };
 
 /** PostgreSQL takes a moment to notice a closed connection, so a service that has just stopped is no reason to refuse. */
 const LOOKS = 10;
 const BETWEEN_LOOKS_MS = 100;
 
-/** Throws as long as a service uses the same database. */
+/** Throws while a service uses the same database. */
 export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase): Promise<void> {
   if (kind === 'embedded' && isStartedHere) return;
   let count = await countServiceConnections(db);
@@ -231,7 +231,7 @@ export async function writeTables(
 async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gzip = createGzip({ level: COMPRESSION_LEVEL });
   const compressing = pipeline(Readable.from(source, { objectMode: false }), gzip);
-  // Reading from it below throws the same error.
+  // Reading from `gzip` below throws the same error.
   compressing.catch(() => undefined);
   yield* gzip;
   await compressing;
@@ -300,7 +300,7 @@ async function* encodeAll(
 
 const LINE_FEED = 0x0a;
 
-/** Counts the line feeds, because every row ends with one; in the format, line feeds inside a row are written as `\n`. */
+/** Counts the line feeds, because every row ends with one. The format writes line feeds inside a row as `\n`. */
 function countRows(rows: Buffer): number {
   let count = 0;
   for (let at = rows.indexOf(LINE_FEED); at !== -1; at = rows.indexOf(LINE_FEED, at + 1)) count += 1;

@@ -130,7 +130,10 @@ async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
   await raiseFirstIndex(tx, index);
 }
 
-/** Makes the feed of every project continue after a position. The database lets nothing else move a position this far. */
+/**
+ * Makes the feed of every project continue after a position. A trigger normally prevents such a large step, so it's disabled for this
+ * statement.
+ */
 async function skipPositionsTo(tx: Sql, position: bigint): Promise<void> {
   await tx.script('alter table event_streams disable trigger event_streams_rise');
   await skipPositions(tx, position);
@@ -173,8 +176,8 @@ export async function loadBackup<Finished>(options: {
     await makeRoom(session);
     await migrateWithin(session, ofFile);
     await session.script('set local statement_timeout = 0');
-    // This trigger also checks when a payment may have arrived. Restored rows may violate that, because earlier releases had no such rule,
-    // and the arrival times that it reads are deleted after a day.
+    // This trigger also checks when a payment arrived. Restored rows may fail that check, because earlier releases had no such rule, and
+    // because the arrival times that the trigger reads are deleted after a day.
     await session.script('alter table transfers disable trigger transfers_fit_their_invoice');
     const rowCounts = await load(session, path, ending, { keyRing, identities });
     // Find references to missing rows now so that no check is pending when migrations change the tables.
@@ -223,7 +226,7 @@ function matchMigrations(path: string, header: BackupHeader, known: readonly Mig
 }
 
 /**
- * Removes the tables of a database that contains no projects, and so nothing of value, because a service recreates the other rows when it
+ * Removes the tables of a database without projects. It contains nothing of value, because a service recreates the other rows when it
  * starts.
  */
 async function makeRoom(session: BackupSession): Promise<void> {

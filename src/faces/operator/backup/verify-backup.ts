@@ -119,7 +119,7 @@ async function removeScratch(parent: string): Promise<void> {
 
 const POLL_MS = 100;
 const NOTE_MS = 5000;
-/** Nodes that are limiting requests respond again within this time. If they don't, the chain counts as not read. */
+/** Nodes that are limiting requests respond again within this time. If they don't respond, the chain is reported as not read. */
 const STALL_MS = 60_000;
 const MAX_DIFFERENCES = 100;
 /** How many blocks of transfers are queried from the ledger at a time. */
@@ -323,7 +323,7 @@ function isSame(read: Rescanned): boolean {
   return read.kind === 'not-read' || (read.compared?.differences.length ?? 0) === 0;
 }
 
-/** `subject` is when the backup was taken, as in the entry about its creation. */
+/** `subject` is the time of the backup, as in the audit log entry about its creation. */
 function record(
   db: Database,
   { now }: Deps,
@@ -374,8 +374,8 @@ function findDifferences(backup: readonly LedgerTotal[], other: readonly LedgerT
 }
 
 /**
- * Finds where a ledger has less than an earlier backup of it. Nothing in a ledger is ever deleted, and a paid invoice stays paid. Invoices
- * can leave all other statuses, so these are compared only as a single sum.
+ * Finds sums that are lower in a ledger than in an earlier backup of it. Nothing in a ledger is ever deleted, and a paid invoice stays
+ * paid. Invoices can leave every other status, so all invoices are also compared as a single sum.
  */
 function findLosses(backup: readonly LedgerTotal[], running: readonly LedgerTotal[]): TotalDifference[] {
   const isGrown = (one: Sum, two: Sum) => two.count >= one.count && two.micro >= one.micro;

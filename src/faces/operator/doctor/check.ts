@@ -77,11 +77,11 @@ export type DoctorDeps = {
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   nodeVersion: string;
-  /** Explains a database error with regard to this machine. */
+  /** Explains a database error, and takes this machine's setup into account. */
   describeError(error: unknown): string;
 };
 
-/** The times of both clocks in Unix ms. Ours is the time halfway through the request. */
+/** The times of both clocks in Unix ms. Our own time is taken halfway through the request. */
 type Ping = { ownAt: number; databaseAt: number };
 
 export type Block = { number: number; id: string; time: UnixMs };

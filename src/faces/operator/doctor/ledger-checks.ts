@@ -156,7 +156,7 @@ export const seals = schemaCheck('seals', async (look) => {
   );
 });
 
-/** This is the same limit as in the console. */
+/** The console uses the same limit for old backups. */
 const OLD_MS = 7 * DAY_MS;
 /** Reading a larger file takes longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;
@@ -175,7 +175,7 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
     if (backups !== null)
       return atStake(look, `${says}, although scheduled backups are on (${backups.directory})`, SEE_WHY);
     if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
-    // Operators with their own server have other backup tools, and those backups aren't visible here.
+    // Operators with their own PostgreSQL server use other backup tools, and this check can't see those backups.
     return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
   };
   if (backup === null) return judge('Quittance has not made a backup yet');

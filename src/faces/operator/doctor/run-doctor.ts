@@ -21,7 +21,7 @@ export type CheckView = { name: string; state: State; says: Text; fix: Text | nu
 /** `checks` lists the worst first; checks with the same state keep the order of the list. */
 export type DoctorView = { good: boolean; asOf: string; counts: Record<State, number>; checks: CheckView[] };
 
-/** A check that takes longer has failed. */
+/** A check that needs more time than this is reported as failed. */
 const CHECK_MS = 6000;
 /** Shorter than `CHECK_MS`, so the other checks learn that the database hangs before their own time is up. */
 const NEEDS_MS = 2500;

@@ -82,13 +82,13 @@ export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Pr
   throw severalFit(asked.text, answer);
 }
 
-/** Where to search, and how to explain an invoice that a text leads to. */
+/** Where to search, and the function that explains an invoice that was found. */
 type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof explainInvoice };
 
 /**
- * Like `explainSubject`, but if a text is ambiguous, returns its possible meanings instead of throwing: in one project, or in all that the
- * actor may see. If nothing is found under the form that the text seems to have, it's tried as an external id and then searched for. Throws
- * `NOT_FOUND`.
+ * Like `explainSubject`, but if a text is ambiguous, returns its possible meanings instead of throwing. Searches one project, or all
+ * projects that the actor may see. If the form that the text seems to have leads to nothing, tries the text as an external id and then
+ * searches for it. Throws `NOT_FOUND`.
  */
 export async function findSubject(
   deps: Deps,
@@ -317,7 +317,7 @@ async function explainOrphaned({ db, projects }: Scope, subject: Transaction): P
   };
 }
 
-/** Explains that a transaction isn't in the ledger, and how far the ledger knows each chain. */
+/** Explains that a transaction isn't in the ledger, and how far the ledger has followed each chain. */
 async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
   const stands: Stand[] = [];
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
@@ -424,12 +424,12 @@ export type AskDeps = {
   /** Runs `work` with a network's nodes. Throws `SANDBOX_NOT_RUNNING`. */
   withNodes<Output>(network: Network, work: (nodes: Nodes) => Promise<Output>): Promise<Output>;
   log: Logger;
-  /** Describes an answer in the same words as the payment page. */
+  /** Describes an answer with the wording of the payment page. */
   describeForPayer(answer: GeneralAnswer): string;
 };
 
 /**
- * Adds what the chain shows about a transaction that isn't in the ledger, in the payment page's words as far as they don't depend on an
+ * Adds the chain's facts about a transaction that isn't in the ledger. Uses the payment page's wording, except for texts that depend on an
  * invoice. Asks every network that is configured here. Says so if no network is configured or no node responds.
  */
 async function askChain(

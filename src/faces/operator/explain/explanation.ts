@@ -26,7 +26,7 @@ export type Omission = { what: string; shown: number; total: number };
 /** A recommended next step, with its command if there's one. */
 export type Step = { says: Text; hint?: Hint };
 
-/** An explanation in reading order: the verdict, the subject, and then every fact and decision by time. */
+/** An explanation in reading order: the verdict, the subject, and then all facts and decisions in order of time. */
 export type Explanation = {
   /** Plain sentences, most important first. */
   verdict: readonly Text[];

@@ -30,8 +30,8 @@ import type {
 import * as statements from './statements.ts';
 
 /**
- * An incoming transfer. `causes` are the reasons why it may match no invoice, best first. `fit` is how it fits the invoice in question;
- * `null` if it hardly does, or if no invoice is in question. The operators' resolutions are oldest first.
+ * An incoming transfer. `causes` are the reasons why it may match no invoice, best first. `fit` is how the transfer fits the invoice in
+ * question. It's `null` if the transfer hardly fits, or if no invoice is in question. The operators' resolutions are oldest first.
  */
 export type DescribedTransfer = {
   transfer: TransferRecord;
@@ -153,7 +153,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
 async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly string[]) {
   const linked = await statements.findLinkedTransfers(db, invoice, MAX_SHOWN);
   const others = linked.filter((id) => !exactIds.includes(id));
-  // Returns the first, the last and the nearest in amount, up to the limit for each.
+  // Returns the oldest, the newest and those nearest in amount, up to the limit for each of these groups.
   const { total, isAll, ids } = await statements.findCandidates(db, invoice, MAX_SHOWN);
   const resolutions = await findResolutions(db, ids);
   // If an operator has linked a transfer to another invoice, or marked it as the merchant's own, it's settled.
@@ -250,7 +250,7 @@ export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
   const actions = all.slice(-50);
   return {
     address,
-    /** The number of invoices by status. If the number of invoices or transfers is above `MAX_COUNTED`, it only means "more than that". */
+    /** The number of invoices by status. A number of invoices or transfers above `MAX_COUNTED` only means "more than `MAX_COUNTED`". */
     invoices: Object.fromEntries(
       INVOICE_STATUSES.map((status) => [status, counts.find((each) => each.status === status)?.count ?? 0]),
     ),

@@ -15,8 +15,8 @@ import { maybe, micro, type Row, text } from '../../../core/store/db/statement.t
 import { limitTime } from '../limit-time.ts';
 
 /**
- * The forms that a text may have. Any text may be an external id, so if nothing is found under the form that it seems to have, callers try
- * that as well. `text` is the original text.
+ * The forms that a text may have. Any text may be an external id. So if the form that it seems to have leads to nothing, callers also try
+ * it as an external id. `text` is the original text.
  */
 export type Subject = { text: string } & (
   | { form: 'invoice'; id: string }
@@ -102,7 +102,7 @@ export function readSearch(typed: string): Search {
   };
 }
 
-/** Reads `25`, `25,00` and `$25` as 25.00 with any tail, and `27.0079` as every amount that begins with it. */
+/** Reads `25`, `25,00` and `$25` as 25.00 with any further decimals, and `27.0079` as every amount that begins with these digits. */
 function readAmountRange(plain: string): Search['amount'] {
   const digits = AMOUNT.exec(plain)?.[1]?.replace(/[' ]/g, '') ?? '';
   const decimal = digits.search(/[.,]\d*$/);
@@ -140,8 +140,8 @@ const invoiceShape = {
 } as const;
 
 /**
- * Searches these projects' invoices. External ids in one of these spellings, and payable amounts, are found at any age. Beginnings of
- * external ids, texts in options, and requested amounts are found only among the newest 10,000.
+ * Searches these projects' invoices. Finds external ids in one of these spellings, and payable amounts, in invoices of any age. Finds
+ * beginnings of external ids, texts in options, and requested amounts only in the newest 10,000 invoices.
  */
 const searchInvoices = rowsOf(
   'search-invoices',
@@ -207,7 +207,7 @@ const addressShape = {
   project: maybe({ id: 'uuid', name: 'text', network: 'text' }),
 } as const;
 
-/** Finds addresses that begin and end like this. */
+/** Finds addresses with the given beginning and end. */
 const searchAddresses = rowsOf(
   'search-addresses',
   addressShape,

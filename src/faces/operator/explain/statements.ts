@@ -132,16 +132,16 @@ export const findDuplicates = answerOf(
   (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
 );
 
-/** An address may receive dust for years, so only this many unmatched transfers are read at either end. */
+/** An address may receive dust for years, so only this many of the oldest and of the newest unmatched transfers are read. */
 const READ = 2000;
 /** A row is written after its block, and our clock may differ from the chain's by this much. */
 const CLOCK_ERROR_MS = 600_000;
 
 /**
  * Finds unmatched transfers that may have been meant for an invoice: they arrived after it was created, at its address or with one of its
- * amounts. Returns the first and last `limit`, the `limit` that are nearest in amount, and how many there are. A mistaken payment usually
- * arrives soon after its invoice or has a similar amount, and operators ask about today's transfers, so only the first and last 2,000 in
- * the project are read. `isAll` is false if there may be more.
+ * amounts. Returns the `limit` oldest, the `limit` newest and the `limit` nearest in amount, and how many there are in total. A mistaken
+ * payment usually arrives soon after its invoice or has a similar amount, and operators usually ask about today's transfers. So only the
+ * oldest and newest 2,000 in the project are read. `isAll` is false if there may be more.
  */
 export const findCandidates = answerOf(
   'explain-candidates',
@@ -276,8 +276,8 @@ export const findConfirmingOf = rowsOf(
 type ToldTransaction = { txId: string; blockNumber: number; blockTime: string; from: string; amount: string };
 
 /**
- * Returns the transaction that an event reports, or `null`. Bodies are written only by `eventBody`. Queries don't look into them, because
- * PostgreSQL refuses some texts that JSON allows.
+ * Returns the transaction that an event reports, or `null`. Bodies are written only by `eventBody`. SQL statements don't parse the bodies,
+ * because PostgreSQL refuses some texts that JSON allows.
  */
 export function transactionOf({ body }: Pick<ExplainedEvent, 'body'>): ToldTransaction | null {
   const { data } = JSON.parse(body) as { data?: { payment?: { transaction: ToldTransaction | null } } };
@@ -295,7 +295,7 @@ const deliveryShape = {
   finishedAt: 'timestamptz?',
   lastStatus: 'int4?',
   lastError: 'text?',
-  /** The number of all matching deliveries, including those beyond the limit. */
+  /** The number of all matching deliveries, including the deliveries beyond the limit. */
   total: count,
 } as const;
 /** A delivery and its endpoint. */

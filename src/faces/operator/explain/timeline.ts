@@ -75,7 +75,7 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
   return [...entries, { at: withdrawnAt, kind: 'withdrawn', text, details: [], data: {} }];
 }
 
-/** Describes what the chain showed before anything was irreversible, and the deadline. */
+/** Describes the sightings, which weren't irreversible yet, and the deadline. */
 export function describeStatuses({ events, sightings }: Pick<InvoiceFacts, 'events' | 'sightings'>): TimelineEntry[] {
   const list = events.map(({ event }) => event);
   const described = list.flatMap((event, index) => DESCRIBE_STATUS[event.type]?.(event, list[index - 1]) ?? []);
@@ -210,7 +210,7 @@ function describeDecision({ transfer, causes, fit }: DescribedTransfer): Timelin
   };
 }
 
-/** Lists the nearest first if there are several to choose from. */
+/** Lists the closest invoices, closest first, if there are several. */
 function listNear({ code, invoices }: Cause): string[] {
   if (invoices.length < 2 || code === 'SUM_OF_INVOICES') return [];
   const names = invoices.map(({ externalId, payableMicro, status, differenceMicro }) => {
@@ -270,7 +270,7 @@ export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
   return [entry, ...(annulment === null ? [] : [toAnnulmentEntry(annulment, { txId, logIndex })])];
 }
 
-/** Describes it in one line; `quittance explain <txid>` shows the rest. */
+/** Describes an incoming transfer in one line. `quittance explain <txid>` shows everything about it. */
 export function describeIncoming(transfer: TransferRecord): TimelineEntry {
   const { txId, logIndex, from, kind, invoice, blockTime, blockNumber, address: to, annulment } = transfer;
   const amount = formatAmount(transfer.amountMicro);
@@ -315,8 +315,8 @@ export function describeEvent({ event, deliveries }: DescribedEvent): TimelineEn
 }
 
 /**
- * Groups consecutive failures into one entry, followed by each successful attempt and the next attempt. Attempts that weren't logged appear
- * only as their final result.
+ * Groups consecutive failures into one entry. Each successful attempt and the next attempt get their own entries. Attempts that weren't
+ * logged appear only as their final result.
  */
 export function describeDelivery(event: ExplainedEvent, described: DescribedDelivery): TimelineEntry[] {
   const runs: ExplainedAttempt[][] = [];
@@ -359,7 +359,7 @@ function describeState(subject: string, described: DescribedDelivery): TimelineE
   const last = describeOutcome(lastOf(delivery));
   const entry = { kind: 'delivery', details: [], data: { ...namesOf(delivery), status, attemptCount } } as const;
   if (status === 'delivered') {
-    // It was delivered before attempts were logged.
+    // Only a delivery from before attempts were logged needs this entry.
     if (attempts.length > 0 || finishedAt === null) return [];
     return [{ ...entry, at: finishedAt, text: `${subject}: ${last}, on attempt ${attemptCount}` }];
   }
@@ -379,7 +379,7 @@ function describeState(subject: string, described: DescribedDelivery): TimelineE
   return [{ ...entry, at: nextAttemptAt, text: `${subject}: attempt ${attemptCount + 1} is due${before}` }];
 }
 
-/** Attempts from before logging left only their last outcome. */
+/** If a delivery is older than the log of attempts, only its last outcome is known. */
 function isLogged({ delivery, attempts }: DescribedDelivery): boolean {
   return attempts.length > 0 || (delivery.lastStatus === null && delivery.lastError === null);
 }
@@ -410,7 +410,7 @@ export function describeAnnulment({ at, by, reason }: Annulment): string {
   return `this transfer is not on the chain: ${shorten(by)} took it back at ${toIso(at)} (${shorten(reason)})`;
 }
 
-/** Names the refund's transaction, in words that follow a resolution. */
+/** Names the refund's transaction. The text is meant to follow a resolution. */
 export function timelineOfRefund(transfer: Pick<TransferRecord, 'refund'>): string {
   const refund = soundRefund(transfer.refund);
   return refund === null ? '' : `, with the refund in transaction ${refund.txId}`;

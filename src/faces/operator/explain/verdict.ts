@@ -24,7 +24,7 @@ import type {
 import { EVENTS_SEARCHED, type ExplainedOutgoing, MAX_COUNTED } from './statements.ts';
 import { describeAnnulment, describeOutcome, isInProgress, refundedBy, timelineOfRefund } from './timeline.ts';
 
-/** A sentence in a verdict, possibly with next steps. A false value stands for a row whose condition doesn't hold. */
+/** A sentence in a verdict, possibly with next steps. A row whose condition doesn't hold is false, `null` or `undefined`. */
 type Row = Text | readonly [says: Text, ...next: Step[]] | false | null | undefined;
 
 export type Verdict = { verdict: Text[]; next: Step[] };
@@ -47,7 +47,7 @@ const stepToInvoice = (id: string): Step => ({
   says: 'to see the invoice',
   hint: { command: 'explain', args: [encodeId('inv', id)] },
 });
-/** An unmatched transfer needs only one decision. */
+/** An unmatched transfer needs only one decision, so a resolved one has no next step. */
 const stepsToResolve = ({ transfer, resolutions }: DescribedTransfer): Step[] => {
   const hint = { command: 'transfers resolve', args: [encodeId('trf', transfer.id)], input: { resolution: '…' } };
   return resolutions.length > 0 ? [] : [{ says: 'to resolve the transfer', hint }];
@@ -62,7 +62,7 @@ const nameTransfer = ({ amountMicro, from, blockTime }: TransferRecord) =>
 /** Includes the id, which is needed to resolve the transfer. */
 const nameOpen = ({ transfer }: DescribedTransfer) => `${nameTransfer(transfer)} (${encodeId('trf', transfer.id)})`;
 const atLeast = (count: number, isAll: boolean) => (isAll ? String(count) : `At least ${count}`);
-/** Counting stops at the limit, so a larger count only means that there are more. */
+/** Counting stops just above the limit, so a count above it only means "more than the limit". */
 export const countUpTo = (limit: number, count: number) => (count > limit ? `more than ${limit}` : String(count));
 
 function describeResolved({ transfer, resolutions }: DescribedTransfer): string {
@@ -76,7 +76,7 @@ export function judgeInvoice(facts: InvoiceFacts): Verdict {
   const { invoice, events, near, stand } = facts;
   const { status, withdrawnAt } = invoice;
   const isPaid = status === 'PAID';
-  // A current resolution that names the invoice also closed its page.
+  // A transfer's current resolution that names the invoice also closed the invoice's page.
   const settling = near.find(({ resolutions, transfer }) => {
     const last = resolutions.at(-1);
     return last?.invoice?.id === invoice.id && SETTLING.includes(last.resolution) && transfer.annulment === null;

@@ -10,8 +10,8 @@ export function detectSecret(text: string): string | null {
 }
 
 /**
- * Does the same for free text that is stored: notes, and labels and comments next to addresses. A transaction id has the same form as a
- * private key, so in such text it's accepted if it's called an id and nothing nearby mentions a key.
+ * Like `detectSecret`, but for free text that is stored: notes, and labels and comments next to addresses. A transaction id has the same
+ * form as a private key, so in such text it's accepted if it's called an id and nothing nearby mentions a key.
  */
 export function detectSecretInNote(note: string): string | null {
   return spotKey(note) ?? (holdsKeyInNote(note.normalize('NFC')) ? 'a private key' : null) ?? spotSeedPhrase(note);
@@ -59,8 +59,8 @@ const SEED_WORDS = 12;
 
 /**
  * Finds 12 or more consecutive words that look like BIP-39 words, on one line or several, numbered or not. The words aren't compared with
- * BIP-39's lists, so that a typing mistake doesn't hide a phrase. Sentences are recognised by what no seed phrase has: a full stop, a short
- * or long word, a word that every language needs (`the`, `und`), or a word that notes are about (`paid`).
+ * BIP-39's lists, so that a typing mistake doesn't hide a phrase. A sentence is recognised by a feature that no seed phrase has: a full
+ * stop, a very short or long word, a common word such as `the` or `und`, or a word typical of notes such as `paid`.
  */
 function spotSeedPhrase(text: string): string | null {
   let run = 0;
@@ -111,7 +111,7 @@ export function refuseSecret(field: string, kind: string | null): void {
   if (kind !== null) throw new FieldError(field, say`: ${{ secret: kind }}`);
 }
 
-/** Describes the same problem as one of several with an input. */
+/** Describes a field's problem as one of several problems with an input. */
 export function fieldProblem(field: string, reason: Text): FieldProblem {
   const gap = String(reason).startsWith(':') ? '' : ' ';
   return { subject: say`${{ field }}`, message: say`${{ field }}${gap}${reason}` };
@@ -168,7 +168,7 @@ export function printable(text: string): string {
 }
 
 /**
- * Does the same for JSON without changing its value: characters are escaped, except for the line feeds between its parts. JSON itself only
+ * Escapes control characters in JSON without changing its value. The line feeds between its parts stay as they are. JSON itself only
  * escapes characters below U+0020, and leaves other control characters and direction marks.
  */
 export function printableJson(json: string): string {

@@ -9,7 +9,7 @@ export type Candidate = { account: AccountHex; address: TronAddress };
 /** The account of 20 zero bytes, T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb, whose key no one has. */
 const BURN_ACCOUNT = '0'.repeat(40);
 
-/** Separates the entries into addresses and problems. A refused text is repeated only if it looks like an address. */
+/** Separates the entries into addresses and problems. Messages repeat a refused text only if it looks like an address. */
 export function readCandidates(
   entries: readonly AddressEntry[],
   contracts: readonly AccountHex[],
@@ -63,7 +63,7 @@ function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null
   return secretProblem(others.every(({ place }) => place.startsWith('argument')) ? 'arguments' : 'the input', kind);
 }
 
-/** If there were more, the first problems would scroll off the screen. */
+/** With more than this, the first problems would scroll off the screen. */
 const MAX_PROBLEMS = 50;
 
 /** The error for refusing a whole command; nothing was changed. */

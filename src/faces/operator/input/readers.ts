@@ -54,7 +54,7 @@ export function readList(content: string, source: string): AddressEntry[] {
   });
 }
 
-/** Whether a text is meant as CSV: it has several cells, quotes, or a heading `address`. */
+/** Whether a text is CSV: it has several cells, quotes, or a heading `address`. */
 export function isCsv(text: string): boolean {
   const lines = text.split(/\r?\n/).map((line) => line.replace(/#.*/, ''));
   const first = lines.find((line) => line.trim() !== '') ?? '';
@@ -63,7 +63,7 @@ export function isCsv(text: string): boolean {
 
 /**
  * Reads the addresses in a CSV text, from the column with the heading `address` or from the only column. If cells look like secrets,
- * returns those instead, so that they are refused. Messages never repeat the cells in other columns.
+ * returns only those cells, so that they are refused. Messages never repeat the cells in other columns.
  */
 export function readCsvAddresses(text: string, source: string): AddressEntry[] {
   const read = readCsvRows(text);
@@ -265,7 +265,7 @@ function wayOut(kind: string, field: string) {
   return say` If it is a transaction id, write "tx" directly before it, without a word such as "key": ${{ field }} "tx 3a4f…".`;
 }
 
-/** Does the same for an input that is only a note. Throws `INVALID_ARGUMENT`. */
+/** Like `readNote`, but throws the problem at once, because the note is the only input. Throws `INVALID_ARGUMENT`. */
 export function readOneNote(text: string | undefined, field = 'note'): string {
   const problems: FieldProblem[] = [];
   const note = readNote(text, problems, field);
@@ -283,7 +283,7 @@ export function readReason(text: string | undefined): string {
 
 const DAY_MS = 86_400_000;
 
-/** Reads a period between two days or times, which includes the day `to`. Throws `INVALID_ARGUMENT`. */
+/** Reads a period between two days or times. It includes the day `to`. Throws `INVALID_ARGUMENT`. */
 export function readPeriod({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   const [start, end] = [readTime('from', from), readTime('to', to)];
   const until = end !== null && to?.includes('T') === false ? unixMs(end + DAY_MS) : end;
@@ -323,8 +323,8 @@ export function formatDuration(durationMs: number): string {
 const ISO = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * Reads a duration from now (`90d`) or an ISO 8601 time (`2027-01-31` is midnight UTC, a time needs its zone). Returns `null` for anything
- * else, including dates that don't exist.
+ * Reads a duration from now (`90d`) or an ISO 8601 date or time: `2027-01-31` means midnight UTC, and a time needs its zone. Returns `null`
+ * for anything else, including dates that don't exist.
  */
 export function parseMoment(text: string, nowMs: number): number | null {
   const durationMs = parseDuration(text);
@@ -341,8 +341,8 @@ export function parseMoment(text: string, nowMs: number): number | null {
 type ParsedCidr = { kind: 'ok'; cidr: string } | { kind: 'invalid'; reason: string };
 
 /**
- * Reads an IP address or CIDR block and adds the prefix length if it's missing: `192.0.2.7` → `192.0.2.7/32`. A prefix length of 0 is
- * refused, because a list that allows everyone is probably a mistake; leaving the list out says the same clearly.
+ * Reads an IP address or CIDR block and adds the prefix length if it's missing: `192.0.2.7` → `192.0.2.7/32`. Refuses a prefix length of 0,
+ * because a list that allows everyone is probably a mistake. A user who wants that can leave the list out.
  */
 export function parseCidr(text: string): ParsedCidr {
   const shown = JSON.stringify(text.slice(0, 60));

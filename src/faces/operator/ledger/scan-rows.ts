@@ -6,7 +6,7 @@ import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../
 /** `onProgress` is called from time to time. `maxRows` limits the rows that are read in each table; if it's absent, all are read. */
 export type ScanDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void; maxRows?: number };
 
-/** The state of a table's rows after a scan. `resealed` counts those of `sealed` that got a new MAC. */
+/** The state of a table's rows after a scan. `resealed` is how many of the `sealed` rows got a new MAC. */
 export type Tally = {
   table: string;
   sealed: number;
@@ -72,7 +72,7 @@ async function walkTable(deps: ScanDeps, source: SealedRows, { walked, due }: { 
   let rows = await source.read(db, source.start);
   for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
     const batch = walkBatch(deps, source, { rows, due });
-    // Its error is reported where the batch is awaited.
+    // An error of the batch is reported where the batch is awaited.
     batch.catch(() => undefined);
     underWay.push(batch);
     asked += rows.length;

@@ -43,8 +43,8 @@ async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promis
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProgress(text: string): void };
 
 /**
- * Seals every row that has no MAC, while services keep running. Changed rows are reported, but not touched. If it's interrupted, it can
- * simply be run again. Throws `CONFIG_INVALID` or `CONFLICT`.
+ * Seals every row that has no MAC, while services keep running. Changed rows are reported, but not touched. An interrupted run can simply
+ * be repeated. Throws `CONFIG_INVALID` or `CONFLICT`.
  */
 export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Actor): Promise<SealsView> {
   const sealer = await requireSealer(db);
@@ -131,8 +131,8 @@ function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
 }
 
 /**
- * Accepts a row in the state that the person has seen: seals it again, records it as it is, or records that it's gone. Throws `CONFLICT` if
- * it has changed since then.
+ * Accepts a row in the state that the person has seen: seals it again, records its current state, or records that it was deleted. Throws
+ * `CONFLICT` if it has changed since then.
  */
 export async function acceptRow({ db, now }: AcceptRowDeps, actor: Actor, row: ChangedRow): Promise<AcceptedRowView> {
   const { table, id, was, source, judged } = row;

@@ -34,9 +34,9 @@ import { readSettings, type SettingsInput } from '../subjects/project-settings.t
 import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
 
 /**
- * `previous` is the manifest in force. `reserve` is how many addresses from each account key are included before they are derived. `added`
- * contains addresses for the project `projectId` that aren't in the database yet. `left` contains addresses in the database that the draft
- * leaves out. `settings` are the project's settings when this manifest is in force.
+ * `previous` is the manifest in force. `reserve` is the number of addresses from each account key that are included before they are
+ * derived. `added` contains addresses for the project `projectId` that aren't in the database yet. `left` contains addresses in the
+ * database that the draft leaves out. `settings` are the project's settings when this manifest is in force.
  */
 type DraftInput = {
   path: string;
@@ -206,7 +206,7 @@ export async function installManifest(
   deps: InstallDeps,
 ): Promise<InstalledView> {
   const next = await readManifestFile(path);
-  // A damaged manifest is simply replaced. The mark still knows its serial.
+  // A damaged manifest is simply replaced. Its serial is still known, because it's also stored separately.
   const now = await readInForce(settings).catch(() => null);
   const refused =
     lackOfSignatures(next.head.text, next.signatures, settings.pinned) ??
@@ -248,7 +248,10 @@ async function lackOfOrder(
   return `it does not follow the current manifest (serial ${now.manifest.serial}): create a new draft and review its changes`;
 }
 
-/** Checks that a manifest belongs to this ledger and its projects. The database decides; without its answer, the manifest in force does. */
+/**
+ * Checks that a manifest belongs to this ledger and its projects. Compares it with the database or, if the database doesn't answer, with
+ * the manifest in force.
+ */
 async function lackOfPlace(
   { dataDir }: ManifestSettings,
   now: ManifestFile | null,

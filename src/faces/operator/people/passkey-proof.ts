@@ -14,7 +14,7 @@ import { spendChallenge } from '../../../core/store/access/sessions.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { FieldError } from '../input/problems.ts';
 
-/** This is long enough to find the security key, and shorter than a lunch break. */
+/** This leaves enough time to find a security key, but is shorter than a lunch break. */
 const LIFETIME_MS = 300_000;
 
 const NONCE_BYTES = 16;
@@ -22,12 +22,12 @@ const TIME_BYTES = 8;
 const HASH_BYTES = 32;
 const SEALED_BYTES = NONCE_BYTES + TIME_BYTES + HASH_BYTES;
 
-/** What a passkey's signature is for: signing in, redeeming an invitation, or an action in a session. */
+/** The purpose of a passkey's signature: signing in, redeeming an invitation, or an action in a session. */
 type Purpose = readonly string[];
 
 /**
  * Creates a challenge for a passkey: a nonce, its expiry, the SHA-256 of its purpose, and an HMAC of all three with a key derived from the
- * master key. So a challenge doesn't need a row until it's answered, and strangers who request many of them can't fill a table.
+ * master key. So a challenge doesn't need a row until it's answered, and strangers can't fill a table by requesting many challenges.
  */
 function createChallenge(
   { keyRing, now, random }: { keyRing: KeyRing; now(): UnixMs; random(bytes: number): Uint8Array },
@@ -83,7 +83,7 @@ type PasskeyDeps = {
 const load = () => import('@simplewebauthn/server');
 
 const TIMEOUT_MS = 300_000;
-/** ES256, RS256 and EdDSA. Every authenticator supports one of them. */
+/** ES256, RS256 and EdDSA. Every authenticator supports at least one of these algorithms. */
 const ALGORITHMS = [-7, -257, -8];
 /** A browser's response is a few kilobytes. */
 const MAX_RESPONSE = 20_000;
@@ -110,7 +110,7 @@ export async function passkeyCreation(
   });
 }
 
-/** Returns the options for signing with one of this person's passkeys, or with anyone's if `personId` is `null`. */
+/** Returns the options for signing with one of this person's passkeys, or with any person's if `personId` is `null`. */
 export async function passkeyRequest(
   deps: PasskeyDeps,
   personId: string | null,

@@ -27,7 +27,7 @@ export const MAX_PASSWORD_BYTES = 1024;
 
 const WHOLE: ReadonlySet<string> = new Set(common.whole.toLowerCase().split(' '));
 const WORDS: ReadonlySet<string> = new Set([...common.words.split(' '), 'quittance', 'usdt', 'tron']);
-/** The minimum number of different characters. A password with fewer is easy to read over someone's shoulder. */
+/** The minimum number of different characters. A password with fewer different characters is easy to read over someone's shoulder. */
 const MIN_DIFFERENT = 5;
 const ROWS = [
   '0123456789',
@@ -169,8 +169,8 @@ export function totpLink(secret: Uint8Array, { login, issuer }: { login: string;
 }
 
 /**
- * The TOTP secrets whose codes can redeem an invitation. The first one is shown; the others belong to earlier master keys. They are derived from
- * the invitation, so nothing is stored before someone has entered a code, and reloading the page shows the same secret.
+ * The TOTP secrets whose codes can redeem an invitation. The first secret is shown; the others belong to earlier master keys. They are
+ * derived from the invitation, so nothing is stored before someone has entered a code, and reloading the page shows the same secret.
  */
 export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
   const salt = createHash('sha256').update(token).digest('hex');
@@ -196,7 +196,7 @@ export async function openTotp(
   const open = () => decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
   let opened = open();
   if (opened.kind === 'unknown-key') {
-    // A rotation may have changed the file. If it can't be read now, the key stays unknown.
+    // A rotation may have changed the file. If the file can't be read now, the key stays unknown.
     await ring.reload().catch(() => undefined);
     opened = open();
   }
@@ -244,7 +244,7 @@ async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer
   return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
 }
 
-/** Binds the ciphertext to its row so that it can't be decrypted in another person's row. */
+/** Binds the ciphertext to its row so that it can't be decrypted if it's copied to another person's row. */
 function placeOf(personId: string): string {
   return `people.totp_sealed:${personId}`;
 }
@@ -260,9 +260,9 @@ type CreateBuckets = (limit: { perSecond: number; burst: number }) => Buckets;
 export type SignInLimits = {
   /** Uses up one attempt to sign in with a login from a network. `isKnown` means that the person has signed in from that network before. */
   take(attempt: Attempt): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
-  /** Gives back an attempt that passed, because a successful sign-in shouldn't count. */
+  /** Gives back an attempt that succeeded, because a successful sign-in shouldn't count. */
   giveBack(attempt: Attempt): void;
-  /** Derives a key with scrypt when its turn comes. Throws `TooBusy` if too many others were waiting and this one was dropped. */
+  /** Derives a key with scrypt when its turn comes. Throws `TooBusy` if too many derivations were waiting and this one was dropped. */
   derive(isKnown: boolean): Derive;
 };
 
@@ -302,7 +302,7 @@ export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive 
   };
 }
 
-/** Thrown if too many others were waiting and this one was dropped. The client may try again. */
+/** Thrown if too many derivations were waiting and this one was dropped. The client may try again. */
 export class TooBusy extends Error {
   override readonly name = 'TooBusy';
   readonly retryAfterSeconds = 5;

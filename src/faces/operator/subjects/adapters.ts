@@ -60,7 +60,7 @@ function formatRate(rateMicro: bigint): string {
 }
 
 const rate = { ...text, show: formatRate };
-/** The source of a rate, the time that the rate applies to, and whether that time is too long ago for an order. */
+/** The source of a rate, the time of the rate, and whether the rate is too old for an order. */
 const source = {
   ...{ origin: text, url: text, path: text, timePath: maybe(text), min: text, max: text, maxAge: text },
   ...{ at: time, ageSeconds: whole, isTooOld: yes },
@@ -104,9 +104,9 @@ type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 
 /**
  * Lets shops order from a project through another system's API, with one adapter of each kind. If the adapter already exists, changes its
- * rate or the rate's source, which is queried at once. A rate stays within its bounds. A large change must name the old and the new rate,
- * and every notification channel is notified. A generated secret is shown only once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` or
- * `CONFIG_INVALID`.
+ * rate or its rate source. A new source is queried at once. A rate stays within its bounds. A large change must name the old and the new
+ * rate, and every notification channel is notified. A generated secret is shown only once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`,
+ * `CONFLICT` or `CONFIG_INVALID`.
  */
 export const enableAdapter = operation({
   action: 'enableAdapter',
@@ -156,7 +156,7 @@ export const enableAdapter = operation({
     const rate = await findRate(deps, project.network, input.rate);
     const made = input.secret === null ? createShopSecret(random) : null;
     const { id, isNew, stored } = await db.transaction(async (tx) => {
-      // Concurrent requests wait here, and then find this adapter.
+      // Concurrent requests wait here, and then find the adapter that this one creates.
       await lockProject(tx, project.id);
       const before = (await findAdapters(tx, project.id)).find(
         (each) => each.adapter === kind && each.revokedAt === null && (kind !== 'price' || each.currency === currency),
@@ -297,7 +297,7 @@ function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateB
   return { minMicro, maxMicro };
 }
 
-/** This is 0.01 so that the digits cut off are at most a ten-thousandth of the rate. */
+/** The lowest rate is 0.01, so cutting off further digits changes a rate by at most a ten-thousandth. */
 const LEAST_RATE = 10_000n;
 const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
 
@@ -326,7 +326,7 @@ function readShopSecret(secret: string | undefined): string | null {
   );
 }
 
-/** `bounds` is null for a fixed rate without its own bounds. */
+/** `bounds` is `null` for a fixed rate without its own bounds. */
 type WantedRate = Omit<StoredRate, 'rateMinMicro' | 'rateMaxMicro'> & { bounds: RateBounds | null };
 
 /** Returns the fixed rate, or reads the current rate from its source. A source without a usable rate is refused. */
@@ -395,7 +395,7 @@ const TOLD: Readonly<Record<AdapterKind, EventType[]>> = {
   epusdt: ['invoice.paid'],
   bepusdt: ['invoice.paid', 'invoice.expired'],
   epay: ['invoice.paid'],
-  // A price doesn't have its own orders, so nothing is sent for it.
+  // Only other adapters have orders, so nothing is sent for a price.
   price: ['invoice.paid'],
 };
 
@@ -405,7 +405,7 @@ type NewAdapter = StoredRate & Pick<Wanted, 'kind' | 'currency'> & { id: string;
 const nameOf = (kind: AdapterKind, currency: string) =>
   kind === 'price' ? `prices in ${currency}` : `adapter ${kind}`;
 
-/** Stores an adapter (UUIDs) with its encrypted secret, in the caller's transaction. Doesn't write the audit log. */
+/** Stores an adapter with its encrypted secret, in the caller's transaction. All ids are UUIDs. Doesn't write the audit log. */
 export async function storeAdapter(
   tx: Sql,
   { keyRing, now, random }: StoreDeps,
@@ -469,8 +469,8 @@ const isNear = (said: bigint, actual: bigint, isRead: boolean) => {
 };
 
 /**
- * Whether a change is large: more than a fifth, or to wider bounds. Refuses bounds that don't contain the current rate, so a single change
- * can at most double or halve it. Throws `INVALID_ARGUMENT`.
+ * Whether a change is large: it changes the rate by more than a fifth, or widens the bounds. Refuses bounds that don't contain the current
+ * rate, so a single change can at most double or halve the rate. Throws `INVALID_ARGUMENT`.
  */
 function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation | null) {
   const [old, next] = [before.readMicro ?? before.rateMicro, after.readMicro ?? after.rateMicro];

@@ -109,9 +109,9 @@ export const showAddressChange = operation({
 });
 
 /**
- * Adds a change's addresses at once. Requires a different owner from the one who proposed it, or someone who runs commands here, because
- * they have the database anyway. `passedOver` are addresses that the project has received in the meantime. Throws `INVALID_ARGUMENT`,
- * `NOT_FOUND` or `CONFLICT`.
+ * Adds a change's addresses at once. Requires an owner other than the person who proposed it, or someone who runs commands here, because
+ * that person can change the database anyway. `passedOver` lists addresses that were added to the project in the meantime. Throws
+ * `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`.
  */
 export const confirmAddressChange = localOperation({
   action: 'confirmAddressChange',
@@ -210,7 +210,9 @@ const ENDED: Readonly<Record<AddressChange['state'], string>> = {
   ...{ waiting: 'waiting', applied: 'applied', withdrawn: 'withdrawn', failed: 'rejected as impossible' },
 };
 
-/** A session's longest lifetime. A stolen session has ended before an owner that it invited may confirm. */
+/**
+ * A session's longest lifetime. A new owner may confirm only after this time. By then, a stolen session that invited the owner has ended.
+ */
 const SETTLED_MS = 7 * DAY_MS;
 
 const maker = {
@@ -235,7 +237,10 @@ const granted = {
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/** Searches the newest 100 entries for how a person got their role, newest entry first. Returns nothing if no entry mentions it. */
+/**
+ * Searches the newest 100 entries for the entry that gave a person their role, beginning with the newest. Returns nothing if no entry
+ * mentions it.
+ */
 const findGrants = answerOf(
   'address-change-new-owner',
   granted,
@@ -256,9 +261,9 @@ async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<bool
 }
 
 /**
- * Why an actor may not confirm a change, or `null`. The actor must be an independent owner: neither the one who proposed the change, nor
- * the creator of the key that did, nor anyone whom either of them could have made an owner just for this. Commands on the machine are
- * exempt.
+ * Returns why an actor may not confirm a change, or `null` if the actor may. The actor must be an independent owner: neither the one who
+ * proposed the change, nor the creator of the key that did, nor anyone whom either of them could have made an owner just for this. This
+ * restriction doesn't apply to commands on the machine.
  */
 async function findRefusal(
   { db, now }: { db: Sql; now(): UnixMs },
@@ -288,14 +293,14 @@ async function findRefusal(
   return null;
 }
 
-/** How long a change waits for another owner, who may never look at it. */
+/** How long a change waits for another owner, who may never see it. */
 const WAIT_MS = DAY_MS;
 /** The maximum number of addresses in a change, because a person reviews them all. */
 export const MAX_PROPOSED = 500;
 const MAX_WAITING = 20;
 
 /**
- * Whether additions by this actor may have to wait, in a project that already has an address. Anyone who runs commands here has the
+ * Whether additions by this actor may have to wait, in a project that already has an address. Anyone who runs commands here can change the
  * database anyway.
  */
 export function mayWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolean }): boolean {
@@ -303,8 +308,8 @@ export function mayWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolea
 }
 
 /**
- * Whether these addresses must wait. Addresses in the manifest in force don't have to: they were signed for this project with keys that a
- * stolen session doesn't have.
+ * Whether these addresses must wait. Addresses in the manifest in force don't have to wait: they were signed for this project with keys
+ * that a stolen session doesn't have.
  */
 export function mustWait(
   actor: Pick<Actor, 'kind'>,

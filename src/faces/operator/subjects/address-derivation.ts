@@ -67,7 +67,7 @@ function readAutoLimit(text: string): number {
 /** How many of the last characters of address #1 the operator must read in the wallet. They aren't shown here. */
 export const ASKED_LENGTH = 6;
 
-/** Addresses to compare with a wallet. `addresses` are the first three of an account key, with the end of #1 hidden. */
+/** Addresses to compare with a wallet. `addresses` contains the first three addresses of an account key, with the end of #1 hidden. */
 export type FirstAddresses = {
   addresses: string[];
   /** Throws `INVALID_ARGUMENT` if the text is neither address #1 nor its end, which a person reads in the wallet. */
@@ -105,7 +105,7 @@ function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
   );
 }
 
-/** Hides the end of #1 even after a wrong attempt so that the person has to read it in the wallet and not on the screen. */
+/** Hides the end of #1 even after a wrong attempt, because the person has to read it in the wallet and not on the screen. */
 function shown({ address, index }: DerivedAddress): string {
   const text = index === 0 ? address.slice(0, -ASKED_LENGTH) + '.'.repeat(ASKED_LENGTH) : address;
   return `#${index + 1} ${text}`;
@@ -164,8 +164,8 @@ type Derivable = { address: TronAddress; derivationIndex: number };
 type Skipped = Derivable & { projectId: string };
 
 /**
- * The addresses that a key would add next. `first` are the key's first three addresses, with the end of #1 hidden. `skipped` are addresses
- * that already belong to a project.
+ * The addresses that a key would add next. `first` contains the key's first three addresses, with the end of #1 hidden. `skipped` contains
+ * addresses that already belong to a project.
  */
 export type DerivationView = {
   projectId: string;
@@ -185,7 +185,8 @@ const input = Type.Object({
 
 /**
  * `autoLimit` is the number of addresses that the key may derive automatically in total; `null` leaves it unchanged. `isFresh` is explained
- * at `deriveNextAddresses`. `seen` are the addresses that the person was shown: no others are added. It's `null` if none were shown.
+ * at `deriveNextAddresses`. `seen` contains the addresses that the person was shown, and no others are added. It's `null` if none were
+ * shown.
  */
 function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }: Given<Static<typeof input>>) {
   const limit = autoLimit === undefined ? null : readAutoLimit(autoLimit);

@@ -129,12 +129,12 @@ const listAddresses = operation({
 });
 
 const TIMEOUT_MS = 3000;
-/** Counting stops here, because an exact number wouldn't help anyone. */
+/** Counting stops here, because an exact higher number wouldn't help anyone. */
 const MAX_OPEN_INVOICES = 10_000;
 
 /**
- * Counts an address's invoices that can still be paid in time or are being paid, up to `MAX_OPEN_INVOICES`. A network has few open
- * invoices.
+ * Counts an address's invoices that can still be paid in time or are being paid, up to `MAX_OPEN_INVOICES`. This is fast, because a network
+ * has few open invoices.
  */
 const countOpenInvoices = answerOf(
   'balances-open-invoices',
@@ -196,7 +196,7 @@ export const showAddress = localOperation({
   },
 });
 
-/** What the nodes reported about the added addresses. */
+/** The nodes' reports about the added addresses. */
 const activation = part({
   ...{ checked: whole, neverActivated: addresses, contracts: addresses, notCheckedBecause: maybe(text) },
 });
@@ -299,7 +299,7 @@ type AddDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
 };
 const NOTHING_ADDED = 'no address was added';
 
-/** Whether the ledger was ever restored from a backup that may have lacked something. */
+/** Whether the ledger was ever restored from a backup that may have been incomplete. */
 const wasEverRestored = answerOf(
   'restore-first-index',
   { firstIndex: 'int4' },
@@ -316,7 +316,7 @@ export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projec
 /**
  * Adds addresses to a project in the given order, all or none, and reports what nodes know about them. In a project that already has an
  * address, additions by people and keys wait unless all of them are signed. `policy` defaults to the project's. `isFresh` confirms that the
- * ledger never had any of them, not even in data lost in a restore. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`.
+ * ledger never contained any of these addresses, not even in data lost in a restore. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`.
  */
 export const addAddresses = operation({
   action: 'addAddresses',
@@ -470,7 +470,7 @@ function takenProblem(
   return { subject: address, message };
 }
 
-/** `unchanged` are the addresses that already had the status. */
+/** `unchanged` lists the addresses that already had the status. */
 const switched = {
   ...{ projectId: text, status: choice(['active', 'retired']), changed: addresses, unchanged: addresses },
   activeAddresses,
@@ -525,8 +525,8 @@ export const retireAddresses = operation({
 });
 
 /**
- * Activates all of these addresses or none. They are retired, or Tether froze and later released them. Can be repeated safely. Throws
- * `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
+ * Activates all of these addresses or none. They may be retired, or have been frozen and later released by Tether. Can be repeated safely.
+ * Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
  */
 export const activateAddresses = operation({
   ...switching,

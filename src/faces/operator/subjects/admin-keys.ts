@@ -150,7 +150,7 @@ export const revokeAdminKeyOperation = operation({
   does: 'revoke a key immediately and permanently',
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
-  /** Doesn't repeat the text in the error, because someone may have entered a secret key by mistake. */
+  /** The error doesn't repeat the text, because someone may have entered a secret key by mistake. */
   read: ({ adminKeyId }) => {
     const uuid = decodeId('adm', adminKeyId);
     if (uuid !== null) return { uuid };

@@ -57,7 +57,7 @@ export type AuditEntryView = Shown<typeof entry>;
 const MOST_LISTED = 1000;
 /** The number of rows that an export reads per query. */
 const PAGE = 1000;
-/** No action or subject has this many characters. */
+/** Every action and every subject has fewer characters than this. */
 const MAX_TEXT = 200;
 
 const filters = {
@@ -163,8 +163,8 @@ export const exportAuditOperation = localOperation({
 
 const problem = { seq: whole, message: text };
 /**
- * `problem` is the first place where the log was changed. `accepted` are earlier changes that a person has acknowledged. `unsealed` is the
- * number of entries from before seals were introduced. `head` is the newest entry, which should be kept elsewhere.
+ * `problem` is the first place where the log was changed. `accepted` lists earlier changes that a person has acknowledged. `unsealed` is
+ * the number of entries from before seals were introduced. `head` is the newest entry, which should be kept elsewhere.
  */
 const verified = {
   good: yes,
@@ -226,7 +226,7 @@ export const verifyAudit = operation({
   }),
 });
 
-/** Verifies the log with the seals from a ledger whose key the database doesn't know. */
+/** Verifies the log. The caller passes the sealer, because a database that was just restored doesn't know its ledger's key. */
 export async function verifyLog({ db, sealer, kept }: ChainVerification): Promise<VerifiedAuditView> {
   const accepted: LogProblem[] = [];
   let [place, entries, unsealed] = [BEGINNING, 0, 0];

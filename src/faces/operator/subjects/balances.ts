@@ -54,7 +54,7 @@ const listWithChecks = rowsOf(
 
 /**
  * Sums the transfers to and from each of these addresses (UUIDs) above the block at its last comparison, or all its transfers if it has
- * never been compared. Corrections below that block are included from the next comparison on.
+ * never been compared. The next comparison includes corrections below that block.
  */
 const sumSinceCheck = answerOf(
   'balances-sum',
@@ -75,7 +75,7 @@ const micro: Field<bigint, string> = { ...text, show: formatSigned };
  */
 const shown = {
   ...{ address, policy: choice(POLICIES), position: whole, ...life, isSigned: maybe(yes), ledger: maybe(text) },
-  // The balances on the chain and in the ledger at the block where they were last compared. The `ledger` above is the current one.
+  // The balances on the chain and in the ledger at the block where they were last compared. The `ledger` above is the current balance.
   chain: {
     ...maybe(
       part({
@@ -157,7 +157,7 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
 const ledgerOf = ({ check }: BalanceRow, sumMicro: bigint | null) =>
   sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro);
 
-/** `skipped` are addresses that were compared a moment ago. */
+/** `skipped` lists addresses that were compared a moment ago. */
 export type ComparedBalancesView = {
   projectId: string;
   network: Network;
@@ -168,7 +168,7 @@ export type ComparedBalancesView = {
 
 /** An address that was compared more recently than this isn't compared again, because nodes limit requests. */
 const NEW_MS = 60_000;
-/** How long a person waits until the ledger reaches the nodes' block, which takes up to 24 s while no payment is expected. */
+/** How long a person waits for the ledger to reach the nodes' block. This takes up to 24 s while no payment is expected. */
 const PAGE_PATIENCE_MS = 25_000;
 
 /** Compares one page of a project's addresses with the chain now. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`. */
@@ -211,8 +211,8 @@ export type ReconciledAddress = { address: string } & (
 );
 
 /**
- * `firstChecked` are the addresses that were compared for the first time. `hints` are commands that show the blocks where a difference must
- * have arisen.
+ * `firstChecked` lists the addresses that were compared for the first time. `hints` lists commands that show the blocks where a difference
+ * must have arisen.
  */
 type ReconciledNow = {
   view: { network: Network; node: string; data: ReconciledAddress[] };
@@ -260,7 +260,8 @@ export async function reconcileNow(
     };
     const outcome = await reconcileAddress({ ...deps, node, ...wait }, booked);
     if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
-      // If the ledger isn't advancing, for example because the service is stopped, waiting for the next addresses won't help either.
+      // If the ledger isn't advancing, for example because the service is stopped, it won't catch up with the next addresses' blocks
+      // either.
       if ((await standsAt()) === before) patienceMs = 0;
     }
     if (outcome.kind === 'good' && outcome.isFirst) firstChecked.add(booked.address);
@@ -312,7 +313,7 @@ export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string
   }
 }
 
-/** Returns advice for when some balances differ, with one line for each range of blocks to check. */
+/** Returns advice if some balances differ, with one line for each range of blocks to check. */
 export function adviseOnBooks(hints: readonly Hint[]): Text[] {
   if (hints.length === 0) return ['make sure that the service is running and catching up, and try again in a minute'];
   const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));

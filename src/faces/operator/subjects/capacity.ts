@@ -170,7 +170,7 @@ async function measure(
   return { project, capacity: await measureCapacity(db, project, at, amounts) };
 }
 
-/** There was nothing to count before the project was created. */
+/** No use can be counted from before the project was created. */
 const countedOf = (project: CapacityProject, amount: AmountCapacity) => ({
   ...amount,
   countedSince: unixMs(Math.max(amount.countedSince, project.createdAt)),
@@ -240,7 +240,7 @@ function nextOf({ projectId, low, activeAddresses }: Measured): { next?: Text } 
   return { next: say`add addresses with "${{ command: 'address add', input: { projectId } }} T…"` };
 }
 
-/** Rounds down so that 100 is shown only if everything is free. */
+/** Rounds down, so 100 is shown only if everything is free. */
 function percent(share: number): string {
   return (Math.floor(share * 1000) / 10).toFixed(1);
 }

@@ -237,7 +237,7 @@ function amountOf(micro: bigint): string {
   return formatAmount(microUsdt(micro));
 }
 
-/** How far the clock on the server that added an address may be ahead of the chain's clock, with a wide margin. */
+/** How far the clock of the server that added an address may be ahead of the chain's clock. The limit is generous. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
 /**
@@ -249,7 +249,8 @@ export function concerns(createdAt: UnixMs, blockTime: UnixMs): boolean {
 }
 
 /**
- * `attestedCount` is the number of blocks that a known producer signed. The others are accepted only because a known block builds on them.
+ * `attestedCount` is the number of blocks that a known producer signed. The other blocks are accepted only because a known block builds on
+ * them.
  */
 export type ReadSolid = { blockCount: number; attestedCount: number };
 
@@ -266,10 +267,10 @@ type UnattestedBlock = { block: SolidBlock; isAttested: boolean };
 type Ledger = { number: number; id: string };
 
 /**
- * Reads the irreversible blocks from `from` to `to` and verifies them as the watcher does. Passes them on in order, as soon as enough known
- * producers have built on them or the ledger's newest block descends from them. Throws `NOT_FOUND` if the network was never followed,
- * `INVALID_ARGUMENT` above the ledger's blocks, `CHAIN_CONTRADICTION` if no node has blocks that lead to the ledger's, `BLOCK_UNVERIFIABLE`
- * if too few known producers built on them, `NODES_DISAGREE`, `NO_NODE` or `NODE_REFUSED`.
+ * Reads the irreversible blocks from `from` to `to` and verifies them as the watcher does. Passes each block on, in order, as soon as
+ * enough known producers have built on it or the ledger's newest block descends from it. Throws `NOT_FOUND` if the network was never
+ * followed, `INVALID_ARGUMENT` above the ledger's blocks, `CHAIN_CONTRADICTION` if no node's blocks lead to the ledger's newest block,
+ * `BLOCK_UNVERIFIABLE` if too few known producers built on the blocks, `NODES_DISAGREE`, `NO_NODE` or `NODE_REFUSED`.
  */
 export async function readSolid(
   deps: ReadSolidDeps,
@@ -291,7 +292,7 @@ export async function readSolid(
       const start = from + counts.blockCount;
       await readBranch({ ...deps, lost }, { from: start, to }, { sets, ledger: solid }, handOver);
     } catch (error) {
-      // Ends, because each round excludes one more node.
+      // This loop ends, because each round excludes one more node.
       if (!(error instanceof LostBranch) || lost.has(error.node.origin)) throw error;
       lost.set(error.node.origin, error);
       deps.pool.report(error.node, 'unverifiable', error.message);
@@ -300,7 +301,7 @@ export async function readSolid(
   return counts;
 }
 
-/** Throws `INVALID_ARGUMENT` for blocks above the ledger's, because reading them is the watcher's work. */
+/** Throws `INVALID_ARGUMENT` for blocks above the ledger's newest, because only the watcher reads these. */
 export function refuseAbove(to: number, solidNumber: number): void {
   if (to <= solidNumber) return;
   throw new AppError(
@@ -372,8 +373,8 @@ function identifySigner(
 }
 
 /**
- * Returns the producer sets that may have been in force at a time: the last one adopted before it and that set's neighbours, because
- * changes are learned late.
+ * Returns the producer sets that may have been in force at a time. These are the last set adopted before it and that set's neighbours,
+ * because Quittance learns of changes late.
  */
 function inForce(sets: readonly ProducerSet[], time: UnixMs): KnownProducers | null {
   const later = sets.findIndex(({ chainTime }) => chainTime > time);
@@ -403,7 +404,7 @@ function refuseUnproven(waiting: readonly { number: number }[]): void {
   );
 }
 
-/** `lost` are nodes, by origin, that are no longer queried, with the reason. */
+/** `lost` contains the nodes that are no longer queried, by origin, and the reason. */
 type VerifiedDeps = ReadSolidDeps & { lost: ReadonlyMap<string, LostBranch> };
 
 const PARALLEL_LOGS = 4;
@@ -436,7 +437,7 @@ async function readVerified(deps: VerifiedDeps, first: number, last: number): Pr
   });
 }
 
-/** Checks the data that only the logs show against further operators, until enough of them agree. Throws `NODES_DISAGREE`. */
+/** Compares the data that only the logs show with other operators' logs, until enough operators agree. Throws `NODES_DISAGREE`. */
 async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[]): Promise<SolidBlock> {
   const { block, node } = read;
   const window = toWindowBlock(read, null);
@@ -457,8 +458,8 @@ async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[
 }
 
 /**
- * Tries the nodes in order of preference until one returns a valid result, and starts again for as long as its patience lasts. Throws the
- * last node's error.
+ * Tries the nodes in order of preference until one returns a valid result. Starts again until `patienceMs` have passed. Throws the last
+ * node's error.
  */
 async function fromAnyNode<Result>(
   deps: VerifiedDeps,

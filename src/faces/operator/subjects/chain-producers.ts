@@ -43,7 +43,7 @@ export type ProducersView = Shown<typeof listed>;
 
 const MAX_LISTED = 100;
 
-/** Lists every adopted producer set, newest first, with the time of and reason for its adoption, and the nodes that reported it. */
+/** Lists every adopted producer set, newest first, with the time and reason of its adoption, and the nodes that reported it. */
 export async function findProducers(db: Sql, network: Network): Promise<ProducersView> {
   return show(listed, { network, data: await findProducerSets(db, network, MAX_LISTED) });
 }
@@ -72,8 +72,8 @@ const listProducers = operation({
 });
 
 /**
- * Adopts the producers that the nodes report now, although more of them changed than one vote can change. The person confirms that the
- * network really changed that much.
+ * Adopts the producers that the nodes report now, although more producers changed than a single vote can change. A person confirms that the
+ * network really changed this much.
  */
 const acceptProducers = localOperation({
   action: 'acceptProducers',
@@ -143,7 +143,7 @@ const makeCheckpoint = operation({
   }),
 });
 
-/** This is many times the size of a checkpoint. */
+/** A checkpoint is many times smaller than this. */
 const CHECKPOINT_BYTES = 100_000;
 
 /** Fails if the checkpoint has any problem. */
@@ -208,7 +208,7 @@ function readJson({ file, content, unread }: { file: string; content: string; un
   }
 }
 
-/** There are fewer producer sets than this in several years. */
+/** Even in several years, a network adopts fewer producer sets than this. */
 const MAX_SETS = 1000;
 
 /**
@@ -247,9 +247,9 @@ async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   const view = {
     ...{ network, number, id },
     nodes: nodes.map(({ origin, shows }) => ({ origin, shows })),
-    // `isShown`: enough operators return its block, and none returns another. `isSigned`: enough of its producers signed the blocks that
-    // begin with it. `isRecorded`: its producers and keys were in force in this ledger. `leadsTo`: how many of the ledger's current
-    // producers it leads to.
+    // `isShown` means that enough operators return the checkpoint's block, and none returns another. `isSigned` means that enough of its
+    // producers signed the blocks that begin with it. `isRecorded` means that its producers and keys were in force in this ledger.
+    // `leadsTo` counts those of the ledger's current producers that the checkpoint leads to.
     ...{ isShown, isSigned, isRecorded, leadsTo: count, isLeading: isEnough },
     isGood: isShown && isSigned && isRecorded && isEnough,
   };
@@ -285,8 +285,8 @@ type Passed = {
 };
 
 /**
- * Shows the content of the next block if no node can prove it, and which nodes return it. If the operator has compared it with another
- * source (`isCompared`), lets the block pass, which is recorded permanently. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
+ * If no node can prove the next block, shows its content and the nodes that return it. If the operator has compared it with another source
+ * (`isCompared`), lets the block pass, which is recorded permanently. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
  */
 export async function passBlock(
   deps: Deps,
@@ -423,13 +423,13 @@ type ShownBlock = {
   transfers: ChainTransfer[];
   /** Why the block can't be proven, or `null` if it can. */
   problem: string | null;
-  /** Whether the id and signature match the header and a known producer signed it, regardless of the block's content. */
+  /** Whether the id and the signature match the header and a known producer signed the header, regardless of the block's content. */
   isHeaderProven: boolean;
 };
 
 /**
- * Shows the content of a block as a node returns it, for a person to judge. No node is paused for it. A forged block isn't proven, whatever
- * it hashes to: a known producer must have signed it. Returns `null` if the node doesn't have the block. Throws `NODE_REFUSED`, or
+ * Shows the content of a block as a node returns it, for a person to judge. Doesn't pause any node. A forged block isn't proven even if its
+ * hashes fit, because a known producer must have signed it. Returns `null` if the node doesn't have the block. Throws `NODE_REFUSED`, or
  * `BLOCK_UNVERIFIABLE` if the node's answers contradict each other.
  */
 async function showBlock(

@@ -108,7 +108,7 @@ export function hintOf(read: ReadSolid): { next?: string } {
 
 /**
  * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of `applySolidBlocks`. Runs
- * in one transaction that doesn't move the cursor or need the lease, but holds the cursor's lock, so a watcher waits for it. Existing
+ * in one transaction, which doesn't move the cursor or need the lease. It holds the cursor's lock, so a watcher waits for it. Existing
  * transfers are left alone, so a repeated call is harmless. Returns the numbers of new transfers. Throws `CHAIN_CONTRADICTION` for a block
  * above the cursor, which only the watcher may record.
  */
@@ -127,7 +127,7 @@ export function recordRescanned(
         `block ${above?.number} cannot be rescanned, because only ${recorded} was recorded`,
       );
     }
-    // A CONFIRMING invoice keeps its sighting until that block is solid; its transfer is then a duplicate.
+    // A CONFIRMING invoice keeps its sighting until the sighting's block is solid. The transfer that was seen is then a duplicate.
     const { counts } = await recordTransfers(recording, tx, blocks, cursor.head.number, { concerns });
     if (Object.values(counts).some((count) => count > 0)) {
       const { network, now } = recording;
@@ -143,7 +143,7 @@ export type RescannedView = Awaited<ReturnType<typeof rescanRange>>;
 /**
  * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. Repeating or aborting it is harmless.
  * Throws the errors of `readSolid`, or `CHAIN_CONTRADICTION` if the ledger has a transfer that the chain lacks, or if the chain has one
- * that an operator took back. Only an explicit `quittance chain repair` corrects that.
+ * that an operator took back. Only `quittance chain repair` corrects such a difference.
  */
 export async function rescanRange(
   deps: NodeDeps & { onProgress(blockCount: number, addedCount: number): void },

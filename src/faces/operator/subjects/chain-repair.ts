@@ -103,7 +103,7 @@ const insertOutgoing = statement(
    from jsonb_array_elements($1::text::jsonb) t`,
 );
 
-/** Takes transfers back. Constraints refuse a second annulment of the same transfer, and one that hides which invoice was paid. */
+/** Takes transfers back. Constraints refuse a second annulment of the same transfer, and an annulment that hides which invoice was paid. */
 async function insertAnnulments(
   tx: Sql,
   network: Network,
@@ -172,7 +172,7 @@ async function stillStanding(tx: Sql, network: Network, denied: readonly DeniedT
 
 const correctionOf = (recorded: Recorded) => `${keyOf(recorded)} ${recorded.correction}`;
 
-/** No other notification reports an invoice that is `PAID` by a payment that never happened. */
+/** Only this alarm reports an invoice that is `PAID` by a payment that never happened. */
 async function alarmOf(
   { network, now, random }: Recording,
   tx: Sql,
@@ -205,9 +205,10 @@ function readInvoiceId(text: string): string {
 }
 
 /**
- * Shows where the ledger differs from the chain and what each such transfer did, without changing anything; `hint` is the command that
- * does. With an `order`, it takes back what the chain denies and records what was missing. Refuses if a denied transfer had paid an invoice
- * that `invoiceIds` (UUIDs) doesn't name. Throws `CONFLICT`, `INVALID_ARGUMENT`, or an error from `planRepair`.
+ * Shows where the ledger differs from the chain and what each such transfer did. Without an `order`, changes nothing, and `hint` is the
+ * command that makes the repair. With an `order`, takes back the transfers that the chain denies and records missing ones. Refuses if a
+ * denied transfer had paid an invoice that `invoiceIds` (UUIDs) doesn't name. Throws `CONFLICT`, `INVALID_ARGUMENT`, or an error from
+ * `planRepair`.
  */
 async function repairRange(
   deps: NodeDeps & { onProgress(blockCount: number): void },
@@ -274,7 +275,7 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   );
 }
 
-/** A difference with the ledger's own facts about a transfer that the chain denies. */
+/** A difference, with the ledger's own facts if the chain denies the transfer. */
 type PlannedDifference = Difference & { recorded: Recorded | null };
 
 /** One command changes no more than a person can review. */
@@ -331,12 +332,12 @@ export function deniedPayments({ differences }: RepairPlan): PlannedDifference[]
   return differences.filter(({ recorded }) => recorded?.incoming?.kind === 'matched');
 }
 
-/** `left` are the remaining differences in those blocks, normally none. */
+/** `left` contains the remaining differences in those blocks; normally, there are none. */
 type Repaired = { takenBack: number; added: TransferCounts; left: Difference[] };
 
 /**
- * Carries out a plan: takes back what the chain denies, and records what the ledger missed. Repeating it is harmless. The caller has shown
- * the plan, and an operator has confirmed each denied payment.
+ * Carries out a plan: takes back the transfers that the chain denies, and records the ones that the ledger missed. Repeating it is
+ * harmless. The caller has shown the plan, and an operator has confirmed each denied payment.
  */
 export async function repair(
   deps: ReadSolidDeps & Recording,

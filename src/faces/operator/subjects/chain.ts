@@ -48,7 +48,10 @@ const NodeStatus = Type.Object({
   answerMs: nullable(Type.Number()),
 });
 
-/** `recorded` is irreversible, `examined` is the newest block. The watcher wrote `watcher` at `updatedAt`. */
+/**
+ * `recorded` is the newest recorded block, which is irreversible, and `examined` is the newest examined block. The watcher wrote `watcher`
+ * at `updatedAt`.
+ */
 const ChainStatusView = Type.Object({
   network: Text,
   behind: Type.Object({ blocks: nullable(Count), why: Type.Array(Cause) }),
@@ -71,9 +74,9 @@ const ChainStatusView = Type.Object({
 export type ChainStatusView = Static<typeof ChainStatusView>;
 
 /**
- * `ageMs` is the time since the watcher last wrote its position. `isRunning` means that it holds the network and writes regularly, once it
- * has something to write. A watcher that stops releases its lease at once. A watcher that is killed keeps the lease for seconds, but
- * doesn't write any more.
+ * `ageMs` is the time since the watcher last wrote its position. `isRunning` means that the watcher holds the network's lease and, once it
+ * has something to write, writes regularly. A watcher that stops releases its lease at once. A watcher that is killed keeps the lease for
+ * seconds, but doesn't write any more.
  */
 type WatcherState = { ageMs: number | null; isRunning: boolean };
 
@@ -131,13 +134,13 @@ function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number
   return Math.max(0, nodeSolidNumber - processedNumber);
 }
 
-/** Explains why a network is behind or its state is unknown, most important cause first. Empty if all is well. */
+/** Explains why a network is behind or its state is unknown, most important cause first. The list is empty if all is well. */
 export function whyBehind(standing: Standing): Cause[] {
   const { status, halt, ageMs, isLed, alarms } = standing;
   const held: Cause[] = [];
   if (halt !== null)
     held.push({ code: 'halted', text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` });
-  // A stopped or hanging watcher's status says nothing about the present.
+  // The last status of a stopped or hanging watcher says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
   const holding = alarms.filter(({ kind }) => alarmRow(kind).holdsBlocks);
@@ -194,7 +197,7 @@ function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
   return [{ code: 'catching-up', text: `catching up: ${describeCatchUp(catchUp)}` }];
 }
 
-/** Says so if a number isn't known yet. */
+/** Describes the speed and the remaining time, or says that they aren't known yet. */
 export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
   if (!blocksPerSecond || !secondsLeft) return 'the speed is not known yet';
   return `${blocksPerSecond.toFixed(1)} blocks per second, about ${Math.ceil(secondsLeft)} s left`;
@@ -258,7 +261,7 @@ const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][nu
   ['WHY', 'reason'],
 ];
 
-/** Each kind of alarm has a section there. */
+/** The page has a section for each kind of alarm. */
 const MORE = 'For the meaning of each alarm, and what to do, see docs/reference/alarms.md';
 
 const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
@@ -336,8 +339,8 @@ export function readAlarmKind(text: string): AlarmKind {
 }
 
 /**
- * Restarts a halted watcher, once a person who saw the reason confirms that it's settled. `haltedAt` is the time of the halt that the
- * person saw; `null` means any. `reason` is for the record. Throws `NOT_FOUND`, or `CONFLICT` if it has halted again since.
+ * Restarts a halted watcher after a person has seen the reason and confirms that the problem is settled. `haltedAt` is the time of the halt
+ * that the person saw; `null` means any. `reason` is for the record. Throws `NOT_FOUND`, or `CONFLICT` if it has halted again since.
  */
 export const resumeChain = operation({
   action: 'resumeChain',
@@ -377,7 +380,8 @@ export const resumeChain = operation({
       throw new AppError('CONFLICT', `${network} halted again at ${toIso(halt.at)}: check the new reason`);
     }
     if (isSettled) {
-      // Both change together so that no one sees an alarm without its cause. The watcher may not be running to close the alarm itself.
+      // The halt and its alarm end together so that no one sees an alarm without its cause. The watcher can't always close the alarm,
+      // because it may not be running.
       await db.transaction(async (tx) => {
         await clearHalt(tx, network);
         await resolveAlarms(tx, network, 'halted');

@@ -72,7 +72,7 @@ function planOf({ maxAttempts, nextAttemptAt, ...delivery }: DeskDelivery) {
 
 type DeliveryFilter = {
   endpointId: string | null;
-  /** `failing` is pending with a failed last attempt. `dead` omits tests unless `type` includes them. */
+  /** `failing` means pending with a failed last attempt. `dead` omits tests unless `type` includes them. */
   status: 'pending' | 'failing' | 'delivered' | 'dead' | null;
   type: EventType | null;
   limit: number;
@@ -84,7 +84,7 @@ export type PositionRange = { first: bigint; end: bigint };
 const row = {
   eventId: 'uuid',
   endpointId: 'uuid',
-  /** Nothing is sent until the endpoint is enabled. */
+  /** No event is sent until the endpoint is enabled. */
   isEndpointDisabled: 'bool',
   type: column<EventType>(),
   createdAt: 'timestamptz',
@@ -118,7 +118,7 @@ const fromText = (tables: string, among: string) =>
   `select ${SHOWN} from ${tables} where ${among} and ${WANTED} order by e.position desc, d.endpoint_id limit $5::int8`;
 const EVENTS = 'events e join deliveries d on d.event_id = e.id';
 const IN_RANGE = 'e.project_id = $1 and e.position >= $6 and e.position < $7';
-// Because its text contains the status, the statement can use the index for such deliveries.
+// The SQL text contains the status so that the statement can use the index for deliveries with that status.
 const openText = (status: 'pending' | 'dead') =>
   fromText(
     `webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = '${status}' join events e on e.id = d.event_id`,
@@ -145,7 +145,7 @@ function listRange(db: Sql, projectId: string, { first, end }: PositionRange, fi
 
 type Subject = { eventId: string | null; invoiceId: string | null };
 
-/** Does the same for one event, or for all events of one invoice (UUIDs). */
+/** Returns the deliveries for one event, or for all events of one invoice (UUIDs). */
 const listDeliveriesOf = rowsOf(
   'delivery-desk-of-events',
   row,
@@ -247,7 +247,7 @@ const MAX_LOOKED_THROUGH = 10_000n;
 /** A position after every possible event. */
 const NEVER = unixMs(Date.UTC(9999, 0));
 
-/** Lists deliveries, those for the newest events first. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
+/** Lists deliveries, with the newest events first. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
   summary: 'List event deliveries to endpoints, newest first',
@@ -410,7 +410,8 @@ export const showDelivery = operation({
     // Without the keys some details are missing, but the rest is still worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
     const askedAt = now();
-    // Reads one snapshot. Otherwise, an attempt that is just being recorded could appear under a delivery that doesn't count it yet.
+    // Reads everything from one snapshot. Without it, an attempt that is just being recorded could appear under a delivery that doesn't
+    // count it yet.
     const shown = await db.snapshot((tx) => findShown({ db: tx, keyRing, now: now() }, actor, event, endpoint));
     const view: ShownEventView = { ...show(eventFields, event), deliveries: shown.map(({ delivery }) => delivery) };
     return { view, shown, endpoint: endpoint ?? null, askedAt };

@@ -74,18 +74,19 @@ const findReplayCandidates = rowsOf(
   ],
 );
 
-/** An endpoint that needs more attempts has another problem, and one delivery's log must end somewhere. */
+/** If an endpoint needs more attempts than this, more retries won't help. A delivery's log also needs a limit. */
 const MAX_REPLAYED_ATTEMPTS = 1000;
 
-/** `due` will be attempted within seconds anyway. `exhausted` has had 1,000 attempts. */
+/** A `due` delivery will be attempted within seconds anyway. An `exhausted` delivery has had 1,000 attempts. */
 const replayedRow = { ...candidate, outcome: column<'replayed' | 'due' | 'exhausted'>() } as const;
 type Replayed = Row<typeof replayedRow>;
 
 /**
  * Makes events due at an endpoint now, whatever their previous result, each with a full schedule of further attempts. With `statuses`, only
  * events whose delivery has one of those statuses now. Returns one result for each event, in order, but none for an event that is skipped
- * or belongs to another project. A delivery counts as planned now so that one invoice's events wait for each other again; microseconds keep
- * the order of events in a batch. A pending delivery that is due soon or may be in progress is attempted anyway.
+ * or belongs to another project. Each delivery gets the current time as its planning time, so that one invoice's events wait for each other
+ * again. Microseconds keep the order of the events in a batch. A pending delivery that is due soon or may be in progress isn't changed,
+ * because it's attempted anyway.
  */
 export const replayDeliveries = rowsOf(
   'delivery-replay',
@@ -149,8 +150,9 @@ const replayedPeriod = { endpointId: text, from: time, until: time, isDryRun: ye
 export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<Replayed['outcome'], number>>;
 
 /**
- * Sends a period's events to an endpoint again. `failing` is pending with a failed last attempt; `all` includes every pending one.
- * `waiting` is the endpoint, if it's disabled. Throws `INVALID_ARGUMENT`, `NOT_FOUND`, or `USAGE` for many events without a confirmation.
+ * Sends a period's events to an endpoint again. `failing` selects pending deliveries whose last attempt failed; `all` includes every
+ * pending delivery. `waiting` is the endpoint if it's disabled, because its deliveries then wait. Throws `INVALID_ARGUMENT`, `NOT_FOUND`,
+ * or `USAGE` for many events without a confirmation.
  */
 export const replayPeriod = operation({
   action: 'replayPeriod',
@@ -190,7 +192,7 @@ export const replayPeriod = operation({
     const filter: ReplayFilter = {
       ...{ from: asked.from, until: asked.until ?? now(), statuses: asked.statuses, onlyFailing: asked.onlyFailing },
       ...{ projectId: endpoint.projectId, endpointId: endpoint.id },
-      // A ping is useless later, so it's sent again only if its type is requested.
+      // A ping has no later use, so it's sent again only if its type is requested.
       types: types ?? REPLAYED_TYPES,
       missingTypes: missableTypes(endpoint).filter((type) => types?.includes(type) ?? true),
     };
@@ -334,8 +336,8 @@ function add(count: ReplayCount, replayed: readonly Replayed[]): void {
 }
 
 /**
- * Yields the candidates in the order of their events. Events committed in the meantime come after the end, and are planned without a
- * replay.
+ * Yields the candidates in the order of their events. Events committed in the meantime are after the end position, and are planned without
+ * a replay.
  */
 async function* walk(db: Sql, filter: ReplayFilter): AsyncGenerator<ReplayCandidate[]> {
   const { projectId, from, until } = filter;
@@ -370,8 +372,8 @@ export function readReplayedEvents(events: readonly string[]): string[] {
 type Target = ReplayCandidate & { endpointId: string };
 
 /**
- * Sends events (UUIDs) again, to one endpoint or to all that they were planned for, all or none. `waiting` are disabled endpoints. Throws
- * `INVALID_ARGUMENT`, `NOT_FOUND`, or `USAGE` for many events without a confirmation.
+ * Sends events (UUIDs) again to one endpoint, or to all endpoints that they were planned for. Sends either all of them or none. `waiting`
+ * lists the disabled endpoints. Throws `INVALID_ARGUMENT`, `NOT_FOUND`, or `USAGE` for many events without a confirmation.
  */
 export const replayEvents = operation({
   action: 'replayEvents',

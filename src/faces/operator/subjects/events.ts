@@ -31,7 +31,7 @@ type Input = ReturnType<typeof readTail> & { projectId: string | undefined; foll
 
 /**
  * Yields the stored bodies of a project's newest events, or of those after an event, oldest first. With `follow`, also yields each new
- * event until `signal` aborts. None is skipped or repeated. Throws `INVALID_ARGUMENT` or `NOT_FOUND`.
+ * event until `signal` aborts. No event is skipped or repeated. Throws `INVALID_ARGUMENT` or `NOT_FOUND`.
  */
 export async function* tailEvents(
   { db, signal, pollMs = POLL_MS }: { db: Sql; signal: AbortSignal; pollMs?: number | undefined },
@@ -44,13 +44,13 @@ export async function* tailEvents(
     const last = (await db.run(selectLast, [project]))[0]?.position ?? 0n;
     const newest = limit === 0 ? [] : (await db.run(selectNewest, [project, types, limit])).reverse();
     yield newest.map(({ body }) => body);
-    // The last event may have a type that isn't shown, and more may have been committed since.
+    // The newest position may belong to an event of another type, or to one that was committed after `last` was read.
     position = [last, ...newest.map((event) => event.position)].reduce((a, b) => (a > b ? a : b));
   } else {
     position = await positionOf(db, project, after);
   }
   while (!signal.aborted) {
-    // No event can appear later at a lower position (see `recordEvents`).
+    // An event that appears later always has a higher position (see `recordEvents`).
     const events = await db.run(selectAfter, [project, position, BATCH]);
     yield events.filter(({ type }) => types?.includes(type) ?? true).map(({ body }) => body);
     position = events.at(-1)?.position ?? position;

@@ -91,7 +91,7 @@ const SOURCES = {
 } as const;
 const JOINS = 'join addresses a on a.id = i.address_id left join transfers t on t.id = i.paid_transfer_id';
 
-/** `notBefore` and `before` are UUIDs, whose order is the order of creation. `amountMicro` is requested or payable. */
+/** `notBefore` and `before` are UUIDs, whose order is the order of creation. `amountMicro` is the requested or the payable amount. */
 type InvoiceFilter = {
   status: InvoiceStatus | null;
   policy: Policy | null;
@@ -106,9 +106,9 @@ type Found = { invoices: DeskInvoice[]; looked: number; last: string | null };
 const NO_UUID_IS_ABOVE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * Returns the matching invoices among a project's next `window` invoices, newest first. No index serves every filter, and each index would slow down
- * creating invoices. So the search is limited, and the answer says how far it went. An invoice that reserves exactly the amount is found by
- * its reservation at any age, but only if `isFirst`.
+ * Returns the matching invoices among a project's next `window` invoices, newest first. No index serves every filter, and each index would
+ * slow down creating invoices. So the search is limited, and the result says how far it went. An invoice that reserves exactly the amount
+ * is found by its reservation at any age, but only if `isFirst`.
  */
 const findDeskInvoices = answerOf(
   'invoice-desk-list',
@@ -219,7 +219,7 @@ export const listInvoices = localOperation({
         return { window, ...(await findDeskInvoices(tx, project.id, filter, page)) };
       };
       const widest = windowOf(filter, limit + 1);
-      // An amount is also found outside the window, so its window must be the widest from the start.
+      // A search for an amount also finds invoices outside the window, so it uses the widest window from the start.
       if (filter.amountMicro !== null || widest <= FIRST_WINDOW) return look(widest);
       const first = await look(FIRST_WINDOW);
       return first.invoices.length > limit || first.looked < FIRST_WINDOW ? first : look(widest);
@@ -248,7 +248,7 @@ export const listInvoices = localOperation({
   }),
 });
 
-/** Returns how many invoices to search for this many matches. If only the time is filtered, every searched invoice matches. */
+/** Returns how many invoices to search for this many matches. If the only filter is the time, every searched invoice matches. */
 function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number): number {
   return status === null && policy === null && amountMicro === null ? wanted : WINDOW;
 }
@@ -301,7 +301,7 @@ const toText = (invoice: InvoiceView) =>
     ['payment link', 'checkoutUrl'],
   ]);
 
-/** An export's columns, in order. Scripts and spreadsheets rely on it, so new columns go last. */
+/** An export's columns, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
 const COLUMNS: ExportedRows<InvoiceView>['columns'] = [
   ['createdAt', ({ createdAt }) => createdAt],
   ['invoiceId', ({ invoiceId }) => invoiceId],
@@ -371,7 +371,7 @@ function readExternalId(field: string, text: string): string {
 
 /**
  * Creates an invoice as the API does, and records who created it, in one transaction. Uses the project's own key, whose secret no one has;
- * if that key was revoked, no invoice can be created. The limits for unpaid invoices don't apply, because they are against strangers.
+ * if that key was revoked, no invoice can be created. The limits for unpaid invoices don't apply, because they protect against strangers.
  * Repeating an `idempotencyKey` returns the same invoice. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export const createInvoiceByHand = localOperation({
@@ -501,8 +501,8 @@ function refusalOf(
 }
 
 /**
- * Withdraws an invoice's page as the API does, and records who did it, in one transaction. Repeating it changes nothing. Throws
- * `NOT_FOUND`, or `CONFLICT` for a paid invoice.
+ * Withdraws an invoice's page as the API does, and records the actor, in one transaction. Repeating it changes nothing. Throws `NOT_FOUND`,
+ * or `CONFLICT` for a paid invoice.
  */
 export const withdrawInvoiceByHand = localOperation({
   action: 'withdrawInvoiceByHand',
@@ -523,7 +523,7 @@ export const withdrawInvoiceByHand = localOperation({
         const message = 'the invoice is PAID, so you cannot withdraw it; if necessary, send the money back';
         throw new AppError('CONFLICT', message);
       }
-      // Concurrent requests wait for each other at the row, and the second one finds the time of the first.
+      // Concurrent requests wait for each other at the row, so the second request finds the time that the first one stored.
       if (before?.withdrawnAt === null && withdrawnAt === at) {
         await recordActions(tx, actor, at, [
           { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },

@@ -51,15 +51,15 @@ export function readJobWork({ kind: text, from, to }: Given): JobWork {
   throw new FieldError('from', say`and ${{ field: 'to' }} are for blocks, and this compares addresses: leave them out`);
 }
 
-/** Names the work, such as `verify blocks 1 to 300`. */
+/** Returns a name for the work, such as `verify blocks 1 to 300`. */
 function nameWork({ kind, range }: JobWork): string {
   return range === null ? `${kind} all addresses` : `${kind} blocks ${range.from} to ${range.to}`;
 }
 
 /**
  * A job in this process. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
- * the outcome in the command's words. `result` is `null` until the job is done. `odd` are addresses that aren't good, each with a comment,
- * at most 1,000.
+ * the outcome in the command's words. `result` is `null` until the job is done. `odd` lists at most 1,000 addresses that aren't good, each
+ * with a comment.
  */
 export type JobView = {
   jobId: string;
@@ -85,7 +85,7 @@ export type JobView = {
 
 export type JobListView = { network: Network; data: JobView[] };
 
-/** Limits how many connections of a database this work uses at once; further work waits. */
+/** Limits how many database connections this work uses at once. Further work waits for a free one. */
 export function limitConnections(db: Database, atOnce: number): Database {
   const inTurn = createSemaphore(atOnce);
   return {
@@ -96,11 +96,11 @@ export function limitConnections(db: Database, atOnce: number): Database {
   };
 }
 
-/** `found` counts differences, or recorded transfers, so far. `total` is known once something was done. */
+/** `found` counts differences, or recorded transfers, so far. `total` is `null` until some work is done. */
 type Progress = { done: number; total: number | null; found: number };
 type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
 
-/** The outcome of a job. There may be thousands of addresses with balanced books, so only their number is kept. */
+/** The outcome of a job. Thousands of addresses may have correct balances, so only their number is kept. */
 type Outcome =
   | { kind: 'verify'; view: VerifiedRangeView; hint: Hint | null }
   | { kind: 'rescan'; view: RescannedView }
@@ -142,7 +142,7 @@ type Job = {
   readonly endedAt: UnixMs | null;
   readonly progress: { readonly done: number; readonly total: number | null; readonly found: number };
   readonly outcome: Outcome | null;
-  /** Why the job failed. Unexpected errors are only in the log. */
+  /** Why the job failed. Unexpected errors appear only in the log. */
   readonly error: AppError | null;
 };
 
@@ -166,7 +166,7 @@ type Deps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'log' | 'nodes'>;
 const MAX_KEPT = 10;
 /** The console's pages need the remaining connections. */
 const CONNECTIONS = 2;
-/** A node that is limiting requests or restarting answers again within this time. */
+/** A node that is limiting requests or restarting responds again within this time. */
 const PATIENCE_MS = 60_000;
 
 /** A process's jobs, one at a time for each network. */

@@ -56,7 +56,7 @@ export const insertApiKey = commandOf(
 type NewApiKey = Pick<Row<typeof columns>, 'id' | 'name' | 'allowedCidrs' | 'expiresAt'> & {
   projectId: string;
   secretSha256: Buffer;
-  /** Without this, the key gets the default scopes. */
+  /** If this is missing, the key gets the default scopes. */
   scopes?: readonly Scope[] | null;
 };
 
@@ -68,8 +68,8 @@ export const listApiKeys = rowsOf(
 );
 
 /**
- * Revokes a key permanently. Without its seal the key stays invalid, even if `revoked_at` is reset. `isNew` means that it hadn't been
- * revoked before. Returns `null` if the id is unknown.
+ * Revokes a key permanently. The key loses its seal, so it stays invalid even if `revoked_at` is reset. `isNew` means that the key hadn't
+ * been revoked before. Returns `null` if the id is unknown.
  */
 export const revokeApiKey = rowOf(
   'api-key-revoke',
@@ -261,7 +261,7 @@ export const createKey = operation({
 });
 
 /**
- * Decodes a `key_…`. If a secret key is given instead, the error names the id that it contains and doesn't repeat the secret. Throws
+ * Decodes a `key_…`. If the text is a secret key instead of an id, the error gives the id in the key and doesn't repeat the secret. Throws
  * `INVALID_ARGUMENT`.
  */
 function readKeyId(keyId: string): string {

@@ -39,7 +39,8 @@ import { recordActions } from '../record-actions.ts';
 
 /**
  * `signing` and `ended` count the webhook and authenticator app secrets encrypted with the key: those in use, and those no longer in use.
- * `sealsRows` is whether any row is sealed with an earlier key; `null` for other keys, because most rows name those.
+ * For an earlier key, `sealsRows` is whether any row is still sealed with it. For other keys it's `null`, because most rows name these
+ * keys.
  */
 const shown = {
   keyId: text,
@@ -115,7 +116,7 @@ export async function findMasterKeys(
     const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey && sealsRows === false;
     return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, sealsRows, canBeDropped };
   };
-  // Ended secrets no longer sign anything, so no key is kept for them.
+  // Ended secrets no longer sign anything, so a key isn't kept just for them.
   const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
   for (const keyId of [...ofPeople.keys(), ...ofChannels.keys()]) needed.add(keyId);
   if (ofReceipts !== undefined) needed.add(ofReceipts);
@@ -134,8 +135,9 @@ function nameSource(source: KeySource): string {
 }
 
 /**
- * `rows` is how many were sealed again. Earlier keys were `dropped` from the file, are `droppable` from the variable, or are still `needed`
- * for rows that they sealed. `lostPeople` are the logins of people whose authenticator secret no key decrypts; absent if there are none.
+ * `rows` is the number of rows that were sealed again. Earlier keys were `dropped` from the file, are `droppable` from the variable, or are
+ * still `needed` for rows that they sealed. `lostPeople` contains the logins of people whose authenticator secret no key decrypts. It's
+ * absent if there are none.
  */
 export type RotatedMasterKeyView = {
   source: string;
@@ -242,13 +244,13 @@ async function reencrypt(
   };
 }
 
-/** `lostEndpoints` are the ids of endpoints with a secret that should still sign, but that no key decrypts. */
+/** `lostEndpoints` contains the ids of endpoints with a secret that should still sign, but that no key decrypts. */
 type ReencryptResult = { resealed: number; lostEndpoints: string[] };
 
 /**
  * Encrypts every secret with the ring's current key, in batches of 500. When this returns, the other keys in the ring no longer protect any
  * secret that they can decrypt, and no process with the same keys continues to encrypt with them. It may be interrupted and repeated at any
- * time, while services run.
+ * time, even while services are running.
  */
 export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
   let resealed = 0;
@@ -267,7 +269,7 @@ export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs)
   return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
 }
 
-/** Few secrets were added in the meantime. Any others found here can't be decrypted. */
+/** Finds the few secrets that were added in the meantime, and the secrets that can't be decrypted. */
 async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
   const lost = new Set<string>();
   let resealed = 0;
@@ -281,7 +283,7 @@ async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<Reenc
   }
 }
 
-/** The next batch starts after the id `last`; `null` if nothing was found. */
+/** The next batch starts after the id `last`, which is `null` if no secret was found. */
 async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
   const rows = await lockSecretsUnderOtherKeys(tx, ring.current().id, after);
   const unopened: StoredSecret[] = [];
@@ -291,7 +293,7 @@ async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
 
 export const operations = [showMasterKeys];
 
-/** `left` counts, for each earlier key, the rows still sealed with it, because this database user may not change them. */
+/** `left` counts, for each earlier key, the rows that are still sealed with it because this database user may not change them. */
 type Resealed = { resealed: number; left: Map<string, number> };
 
 /**

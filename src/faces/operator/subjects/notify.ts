@@ -110,7 +110,7 @@ export const listChannels = operation({
 
 type SendDeps = KeyDeps & { db: Database; random(bytes: number): Uint8Array };
 
-/** Adds a channel. It's notified of the open alarms, and of everything from now on. Throws `CONFLICT` or `CONFIG_INVALID`. */
+/** Adds a channel. It receives the open alarms, and every later notification. Throws `CONFLICT` or `CONFIG_INVALID`. */
 export const addChannel = operation({
   action: 'addChannel',
   summary: 'Add a notification channel for operators; a generated secret is shown once',
@@ -206,7 +206,7 @@ type Given = GivenTarget & {
   timeZone: string | undefined;
 };
 
-/** The fields that make up the target for each kind of channel. */
+/** The fields that make up each kind of channel's target. */
 export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Field[]; takes: readonly Field[] }>> = {
   email: { needs: ['url', 'from', 'to'], takes: [] },
   telegram: { needs: ['token', 'chat'], takes: ['url'] },
@@ -249,7 +249,9 @@ type GivenTarget = {
 /** A channel's target, and its displayed part. `needsSecret` is set for a webhook without a secret. */
 type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
 
-/** Reads a channel's target, and refuses one that could never be sent to. Throws `INVALID_ARGUMENT`, without anything secret. */
+/**
+ * Reads a channel's target, and refuses a target that could never receive a message. Throws `INVALID_ARGUMENT`, without anything secret.
+ */
 function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
   const { isOwnNetwork, chat = '', secret } = given;
   if (kind === 'email') return readMail(given);
@@ -291,7 +293,7 @@ function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
 
 const HOW_TO_ALLOW = say`for a server in your own network, use ${{ field: 'isOwnNetwork' }}`;
 
-/** The topic is the path. Anyone who knows it can subscribe, so it isn't shown. ntfy accepts JSON only at its root. */
+/** The topic is the path. Anyone who knows the topic can subscribe to it, so it isn't shown. ntfy accepts JSON only at its root. */
 function readNtfy(url: URL, { token, isOwnNetwork }: GivenTarget): Target {
   const topic = url.pathname.slice(1);
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(topic) || url.search !== '')
@@ -439,7 +441,10 @@ async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uu
 const channelInput = Type.Object({ channelId: argument('<channel>', 'chn_…', 'chn_…') });
 const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid: readChannelId(channelId) });
 
-/** Sends one test message through a channel now, from this process. Its arrival ends a failed channel's alarm. Throws `NOT_FOUND`. */
+/**
+ * Sends one test message through a channel now, from this process. If the message arrives, a failed channel's alarm is closed. Throws
+ * `NOT_FOUND`.
+ */
 export const testChannel = operation({
   action: 'testChannel',
   summary: 'Send a test message to a channel now',

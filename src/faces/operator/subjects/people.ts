@@ -36,9 +36,7 @@ const shown = {
   ...{ personId: of('id', id('usr')), login: text, name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
 };
 const viewPerson = (person: Person) => show(shown, person);
-/**
- * `projects` are the projects that the person may see; `null` means all. `invitedUntil` is the expiry of a link that isn't redeemed yet.
- */
+/** `projects` are the projects that the person may see; `null` means all. `invitedUntil` is when a link that isn't redeemed yet expires. */
 const listed = {
   ...{ ...shown, createdAt: time, passkeys: whole, hasPassword: yes, recoveryCodes: whole },
   ...{ seenAt: maybe(time), invitedUntil: maybe(time) },
@@ -173,13 +171,14 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
 }
 
 /**
- * Does the same and locks the person until the transaction ends, so that the row can get a new seal. Throws `NOT_FOUND` or `ROW_CHANGED`.
+ * Like `selectPerson`, but also locks the person until the transaction ends, so that the row can get a new seal. Throws `NOT_FOUND` or
+ * `ROW_CHANGED`.
  */
 async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
   return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
 }
 
-/** Does the same for removing everything from the person, even if someone else forged the row. */
+/** Like `lockToChange`, but also returns a person whose row was forged, because everything will be removed from it. */
 async function lockToRemove(tx: Sql, person: string): Promise<Person> {
   return (await lockAnyPerson(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
 }
@@ -192,7 +191,7 @@ const notThere = (person: string) =>
   new AppError('NOT_FOUND', say`there is no user ${clip(person)}: list the users with "${{ command: 'user list' }}"`);
 
 /**
- * Refuses to remove the last owner, or the last one who can sign in, so that someone can still invite others. No one else can remove an
+ * Refuses to remove the last owner, or the last owner who can sign in, so that someone can still invite others. No one else can remove an
  * owner until the transaction ends. Throws `CONFLICT`.
  */
 async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> {
@@ -274,7 +273,7 @@ export const invitePerson = localOperation({
   print: printLink,
 });
 
-/** Creates the only link of a person that can be redeemed. The database stores its token only as a hash. */
+/** Creates a link for a person. All the person's earlier links become invalid. The database stores its token only as a hash. */
 async function makeLink(
   tx: Sql,
   deps: Omit<InviteDeps, 'db'>,
@@ -351,8 +350,9 @@ export const changeRole = localOperation({
 });
 
 /**
- * Removes a person's passkeys, password and codes, ends their sessions, and creates a new link. Meant for someone who has lost their means
- * of signing in, or who may not be the only one to have them. Throws `NOT_FOUND`, `CONFIG_INVALID` or `ROW_CHANGED`.
+ * Removes a person's passkeys, password and codes, ends their sessions, and creates a new link. This is meant for someone who has lost
+ * their means of signing in, or for a person whose password or codes may be known to someone else. Throws `NOT_FOUND`, `CONFIG_INVALID` or
+ * `ROW_CHANGED`.
  */
 export const resetPerson = localOperation({
   action: 'resetPerson',

@@ -99,7 +99,7 @@ const MAX_COUNT = 1_000_000;
 type Needed = Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'>;
 type NeededInput = { name: string; lifetime: string };
 
-/** Reads the given settings. Problems are added to `problems`, and a wrong setting's value must not be used. */
+/** Reads the given settings. Adds problems to `problems`. The caller must not use the value of a wrong setting. */
 export function readSettings(input: SettingsInput & NeededInput, problems: FieldProblem[]): WantedSettings & Needed;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings {
@@ -197,7 +197,7 @@ export function linkProblems(wanted: WantedSettings, network: Network): FieldPro
     .map((name) => fieldProblem(name, reason));
 }
 
-/** Stores the new logo and puts the logo's id in its place. */
+/** Stores the new logo, and replaces the logo in the settings with its id. */
 export async function storeLogo<Wanted extends WantedSettings>(
   db: Sql,
   { logo, ...settings }: Wanted,
@@ -206,7 +206,7 @@ export async function storeLogo<Wanted extends WantedSettings>(
   return { ...settings, logoId: logo === null ? null : await insertLogo(db, logo) };
 }
 
-/** `prices` is the number of different amounts. The default is 1, which needs the most addresses. */
+/** `prices` is the number of different amounts. The default is 1, because a single amount needs the most addresses. */
 type ExpectedInput = { [Name in keyof typeof expected]?: string | undefined };
 
 export function readExpected({ ordersPerDay, prices }: ExpectedInput, problems: FieldProblem[]): ExpectedOrders | null {

@@ -67,7 +67,7 @@ import {
   type WantedSettings,
 } from './project-settings.ts';
 
-/** `maxSurcharge` is USDT as a decimal string. `null` means no limit, or nothing to show. */
+/** `maxSurcharge` is USDT as a decimal string. `null` means that there's no limit, or that the setting isn't set. */
 const shown = {
   projectId: of('id', id('prj')),
   ...{ name: text, network: choice(NETWORKS), policy: choice(POLICIES) },
@@ -109,7 +109,7 @@ const FIELDS: readonly Column<ProjectView>[] = [
   ['archived', 'archivedAt'],
 ];
 
-/** Shows the chosen colour, and the adjusted colour for a scheme where its contrast is too low. */
+/** Shows the chosen colour, and an adjusted colour for each colour scheme (light or dark) in which its contrast is too low. */
 function showAccent(accent: string): string {
   const { light, dark } = accentPalette(accent);
   const moved = [
@@ -226,7 +226,7 @@ function describeActive({ policy, activeAddresses: active }: ListedProjectView):
   return known.map((each) => `${active[each]} ${each}`).join(', ');
 }
 
-/** Counting this many takes a few milliseconds, whatever the size of the table. */
+/** Counting this many invoices takes a few milliseconds, whatever the size of the table. */
 const MAX_LOOKED = 10_000;
 
 const countOpen = answerOf(
@@ -413,8 +413,8 @@ export const updateProject = operation({
 });
 
 /**
- * When the policy changes, the surcharge limit follows if it was the old policy's default, or if the new policy has no amounts within it.
- * Throws `INVALID_ARGUMENT` if the policy doesn't allow the given limit.
+ * When the policy changes, the surcharge limit becomes the new policy's default if it was the old policy's default, or if the new policy
+ * has no amounts within the old limit. Throws `INVALID_ARGUMENT` if the policy doesn't allow the given limit.
  */
 function surchargeAfter(
   before: ProjectSettings,
@@ -435,7 +435,9 @@ function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: Project
   return { projectId: id, network, policy, maxSurchargeMicro };
 }
 
-/** Changes to these settings appear on every payment page opened from then on. Changes to the others apply to new invoices. */
+/**
+ * Changes to these settings appear on every payment page that is opened after the change. Changes to other settings apply to new invoices.
+ */
 const BRAND_CHANGES: readonly string[] = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 const CHANGEABLE = [
   ...(['name', 'policy', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'] as const),
@@ -485,8 +487,8 @@ const archiving = {
 } as const;
 
 /**
- * Archives a project. Its keys can read, but can't create invoices. Open invoices continue, and lists omit the project. An order in
- * progress may still get its invoice. Throws `NOT_FOUND`.
+ * Archives a project. Its keys can read, but can't create invoices. Open invoices continue, and lists omit the project. A request that is
+ * already in progress may still create its invoice. Throws `NOT_FOUND`.
  */
 export const archiveProject = operation({
   ...archiving,

@@ -41,7 +41,8 @@ export const rotateReceiptKeyOperation = operation({
 });
 
 /**
- * Creates a new key for signing receipts. The previous key no longer signs; its public part stays published and its private part is erased.
+ * Creates a new key for signing receipts. The previous key no longer signs. Its public part stays published, and its private part is
+ * erased.
  */
 export async function rotateReceiptKey(deps: ReceiptKeyDeps, actor: Actor): Promise<RotatedReceiptKeyView> {
   return deps.db.transaction(async (tx) => {

@@ -22,8 +22,9 @@ import type { TransferKind } from './transfer-export.ts';
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
 /**
- * The sums for a period. `paid` invoices asked for `requested`, and `received` arrived for them. `late` counts the invoices paid after
- * their deadline. `duplicate` and `unmatched` transfers also arrived, but didn't pay an invoice. `out` was sent from the addresses.
+ * The sums for a period. `requested` is the total amount that the `paid` invoices requested, and `received` is the total that arrived for
+ * them. `late` counts the invoices paid after their deadline. `duplicate` and `unmatched` are transfers that also arrived, but didn't pay
+ * an invoice. `out` contains the transfers sent from the addresses.
  */
 const sums = {
   paid: Type.Integer(),
@@ -92,7 +93,7 @@ function startOf(day: string): UnixMs {
   return unixMs(Date.parse(day));
 }
 
-/** This must be below the general statement timeout. */
+/** This must be shorter than the general statement timeout. */
 const PATIENCE_MS = 15_000;
 
 const Day = (description: string) => Type.Optional(Type.String({ description }));
@@ -228,8 +229,8 @@ function viewSums({ paid, requested, received, late, duplicate, unmatched, out }
 }
 
 /**
- * Daily sums of everything recorded before `until`; a day may occur twice. Covers all transfers, and payments in the requested months.
- * Valid as long as `compared` and `annulled` stay the same.
+ * Daily sums of everything recorded before `until`; a day may occur twice. They cover all transfers, and the payments in the requested
+ * months. They are valid as long as `compared` and `annulled` stay the same.
  */
 type Kept = Pick<Openings, 'compared' | 'annulled'> & {
   until: number;
@@ -278,7 +279,7 @@ async function extend(tx: Sql, projectId: string, known: Kept, until: number): P
   return { ...known, until, incoming, paid };
 }
 
-/** Adds the months in a period that aren't kept yet. */
+/** Adds the period's months that aren't kept yet. */
 async function addMonths(tx: Sql, projectId: string, known: Kept, period: ReportPeriod): Promise<Kept> {
   const missing = monthsOf(period).filter((month) => !known.paid.has(month));
   const [first, last = first] = [missing[0], missing.at(-1)];
@@ -305,14 +306,17 @@ function nextMonth(month: string): string {
   return new Date(unixMs(Date.UTC(year, number, 1))).toISOString().slice(0, 7);
 }
 
-/** When rows were recorded, by the time in their ids: at or after `from`, before `until`. */
+/** The period in which rows were recorded, according to the times in their ids: at or after `from`, before `until`. */
 type Recorded = { from: number; until: number };
 /** The highest time that an id can contain. */
 const FOREVER = 2 ** 48 - 1;
 /** By block time. */
 const ALL_TIME = { from: unixMs(0), until: unixMs(Date.UTC(3000, 0)) };
 
-/** A day's transfers (UTC). `aboveMicro` sums those in blocks after their address's opening balance, which includes everything earlier. */
+/**
+ * A day's transfers (UTC). `aboveMicro` is the sum of the transfers in blocks after their address's opening balance, because that balance
+ * includes everything earlier.
+ */
 const movedDay = { day: 'text', count, amountMicro: micro(), aboveMicro: micro() } as const;
 type MovedDay = Row<typeof movedDay>;
 
@@ -383,7 +387,7 @@ const findOpenings = answerOf(
   ([row]) => row ?? { openingMicro: 0n, compared: 0, uncompared: 0, annulled: 0 },
 );
 
-/** A report's columns, in order. Scripts and spreadsheets rely on it, so new columns go last. */
+/** A report's columns, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
 const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, report: ReportView) => string | number])[] =
   [
     ['day', ({ day }) => day],
@@ -403,7 +407,7 @@ const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, repo
     ['out', ({ out }) => out.amount],
   ];
 
-/** Writes a report as CSV with a line for each day. There is no line of totals, because spreadsheets would add it up again. */
+/** Writes a report as CSV with a line for each day. There is no line of totals, because a spreadsheet's own sums would include it. */
 export function writeReport(report: ReportView): string {
   const lines = report.days.map((day) => csvLine(CSV_COLUMNS.map(([, cell]) => cell(day, report))));
   return csvLine(CSV_COLUMNS.map(([name]) => name)) + lines.join('');

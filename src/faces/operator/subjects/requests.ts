@@ -33,8 +33,8 @@ const row = {
 } as const;
 
 /**
- * `projectId` and `key` are `null` without a valid key, `route` is `null` for an unknown URL. `errors` are the refused fields; an empty
- * name stands for the whole body. `body` is a refused body's shape, without its values.
+ * `projectId` and `key` are `null` if the request had no valid key, and `route` is `null` if its URL is unknown. `errors` are the refused
+ * fields; an empty name stands for the whole body. `body` is a refused body's shape, without its values.
  */
 const shown = {
   requestId: of('id', text),
@@ -51,7 +51,7 @@ export const describeErrors = ({ errors }: Pick<RequestView, 'errors'>) =>
   errors.map(({ field, code }) => `${field || 'the body'} ${code}`).join(', ');
 /** `invoiceId` is the invoice that has the externalId now, if any. */
 export type ShownRequestView = RequestView & { invoiceId: string | null };
-/** `looked` is how many requests were searched. The next page begins before `nextBefore`; `null` on the last page. */
+/** `looked` is the number of requests that were searched. The next page begins before `nextBefore`; `null` on the last page. */
 export type RequestListView = { data: RequestView[]; looked: number; nextBefore: string | null };
 
 /** `req_…` ids contain the second when the request arrived. */
@@ -75,8 +75,9 @@ type Filter = { projectId: string; notBefore: string; before: string } & Fits;
 type Fits = { statusClass: number | null; keyId: string | null; externalId: string | null };
 
 /**
- * Returns the newest requests that match, among the next `window` or so. `looked` were searched, down to the second `searchedTo` if there
- * are older ones. Searches in whole seconds, because batches of one second may overlap; so nothing below `searchedTo` was skipped.
+ * Returns the newest requests that match, among about `window` requests. `looked` is the number of searched requests, and `searchedTo` is
+ * the last searched second if there are older requests. Searches whole seconds, because batches within one second may overlap. So every
+ * request from `searchedTo` onwards was searched.
  */
 const findRequests = answerOf(
   'request-desk-list',
@@ -113,11 +114,11 @@ const findRequests = answerOf(
   }),
 );
 
-/** Problems have the status classes 4 and 5. The API never returns 1xx or 3xx. */
+/** Failed requests have the status classes 4 and 5. The API never returns 1xx or 3xx. */
 const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
 /** The maximum number of requests to search for a page, plus the rest of a second. This takes a tenth of a second. */
 const WINDOW = 10_000;
-/** The window if every request matches. It's still more than a page needs. */
+/** The window if every request matches. This is still more than a page needs. */
 const SHORT_WINDOW = 1000;
 const TIMEOUT_MS = 5000;
 /** A time after every possible request. */

@@ -29,14 +29,14 @@ const IDLE_MS = 12 * 3_600_000;
 const LIFETIME_MS = 7 * 86_400_000;
 /** How long a repeated proof of identity is valid. */
 const STEP_UP_MS = 300_000;
-/** Uses are recorded to the minute so that not every request writes a row. */
+/** Uses are recorded only once a minute so that not every request writes a row. */
 const TOUCH_MS = 60_000;
 
 const TOKEN_BYTES = 32;
 /** The limits that the database schema sets. */
 const MAX_TEXT = 200;
 
-/** A request's origin. `network` is the part of its address that clients are counted by. */
+/** A request's origin. `network` is the part of its address that identifies a client in rate limits. */
 export type From = { origin: string; network: string; userAgent: string | null; requestId: string | null };
 
 /** A request's session, with the person's current rights. */
@@ -62,7 +62,7 @@ function liveSince(now: UnixMs) {
   return { seenAfter: unixMs(now - IDLE_MS), createdAfter: unixMs(now - LIFETIME_MS) };
 }
 
-/** Returns how long the repeated proof of identity is still valid, or `null` if it has expired. */
+/** Returns until when the repeated proof of identity is valid, or `null` if it has expired. */
 export function steppedUpUntil({ steppedUpAt }: Pick<SessionRow, 'steppedUpAt'>, now: UnixMs): UnixMs | null {
   if (steppedUpAt === null || steppedUpAt > now) return null;
   const until = unixMs(steppedUpAt + STEP_UP_MS);

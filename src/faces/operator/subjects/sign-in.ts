@@ -83,10 +83,13 @@ export type SignInOutcome =
 const SIGN_IN = ['sign-in'] as const;
 export const requestSignIn = (deps: SignInDeps) => passkeyRequest(deps, null, SIGN_IN);
 
-/** A network from which someone signed in stays known this long, so sessions are kept this long. */
+/** A network from which someone signed in stays known for this time, so sessions are kept just as long. */
 const KNOWN_MS = 90 * 86_400_000;
 
-/** Wrong codes together with the right password: ten at once, then one every half hour. Guessing a code would take decades. */
+/**
+ * With the right password, ten wrong codes are allowed at once, and then one every half hour. At this rate, guessing a code would take
+ * decades.
+ */
 const MISSES = { most: 10, everySeconds: 1800 };
 
 const REFUSED = { kind: 'refused' } as const;
@@ -95,7 +98,7 @@ const REFUSED = { kind: 'refused' } as const;
 export async function startSession(deps: SignInDeps, from: From, signIn: SignIn): Promise<SignInOutcome> {
   const outcome =
     'passkey' in signIn ? await byPasskey(deps, from, signIn.passkey) : await byPassword(deps, from, signIn);
-  // Cleaning up after a successful sign-in keeps the work proportional to what people do. Strangers can't cause any.
+  // Old sessions are deleted only after a successful sign-in, so strangers can't cause this work.
   if (outcome.kind === 'started')
     await forgetOldSessions(deps.db, unixMs(Math.max(0, (deps.certainNow ?? deps.now)() - KNOWN_MS)));
   return outcome;
@@ -112,7 +115,7 @@ async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promi
   });
 }
 
-/** Runs the same statements and one scrypt for every login and password, known or not, so that timing reveals nothing. */
+/** Runs the same statements and one scrypt hash for every login and password, known or not, so that timing reveals nothing. */
 async function byPassword(
   deps: SignInDeps,
   from: From,
@@ -151,9 +154,9 @@ async function byPassword(
 type CodeDeps = { keyRing: KeyRing; now(): UnixMs };
 
 /**
- * Accepts an app's code or a recovery code once. Returns `null` if the code is wrong, was used before, or comes after too many wrong ones,
- * which don't block recovery codes. Records wrong codes, because the sender has the password or the session. The caller has locked the
- * person.
+ * Accepts an app's code or a recovery code once. Returns `null` if the code is wrong, was used before, or follows too many wrong codes. Too
+ * many wrong codes don't block recovery codes. Records wrong codes, because the sender has the password or the session. The caller has
+ * locked the person.
  */
 async function takeCode(
   tx: Sql,
@@ -163,7 +166,7 @@ async function takeCode(
 ): Promise<'totp' | 'recovery-code' | null> {
   const recovery = recoveryCodeHash(code);
   if (recovery !== null && (await consumeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
-  // Counts the miss before checking so that parallel attempts gain nothing over sequential ones.
+  // Counts the attempt as wrong before checking it, so that parallel attempts gain nothing over sequential ones.
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
   if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
   const subject = encodeId('usr', person.id);
@@ -199,10 +202,10 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
   };
 }
 
-/** `name` is the person's name for the passkey. `code` is from the app that scanned this invitation's secret. */
+/** `name` is the name that the person gives the passkey. `code` is from the app that scanned this invitation's secret. */
 export type Redemption = { passkey: unknown; name: string } | { password: string; code: string };
 
-/** `recoveryCodes` are shown only once. With a passkey there are none. */
+/** `recoveryCodes` are shown only once. A person with a passkey gets none. */
 type Redeemed = StartedSession & { recoveryCodes: string[] };
 
 /**
@@ -299,7 +302,10 @@ function refuseBusy(error: unknown): never {
   );
 }
 
-/** The action that a person is about to take: the use case, and its input as shown. The person signs exactly what they see. */
+/**
+ * The action that a person is about to take: the use case, and its input as it's shown to the person. The person signs exactly what they
+ * see.
+ */
 export type SignedAction = { name: ActionName; input: string };
 
 /** How a person can prove their identity again. */
@@ -378,7 +384,7 @@ const passkeyPurpose = (personId: string) => ['passkey', personId];
 export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
   passkeyCreation(deps, person, passkeyPurpose(person.id));
 
-/** Adds a passkey to the caller. `name` is the person's name for it. Throws `INVALID_ARGUMENT`. */
+/** Adds a passkey to the caller. `name` is the name that the person gives it. Throws `INVALID_ARGUMENT`. */
 export const addPasskey = localOperation({
   action: 'addPasskey',
   input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),

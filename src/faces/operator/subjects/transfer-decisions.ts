@@ -44,7 +44,7 @@ const resolvedFields = {
 };
 type ResolvedView = Shown<typeof resolvedFields>;
 
-/** No one decides on more transfers at once; a day of dust needs a few commands. */
+/** No one decides on more transfers than this at once. A day of dust needs only a few commands. */
 const MAX_RESOLVED = 500;
 const NOTHING = 'nothing was resolved';
 
@@ -64,9 +64,9 @@ const invoiceInput = line('<invoice>', 'invoice that the money was meant for: in
 const BY = { help: 'name of the person who decided (default: your user name)' };
 
 /**
- * Records a decision about transfers that paid nothing: for all of them, or for none if one can't be resolved. Earlier resolutions are
- * kept. In the same transaction, the shop is notified, and the page of an invoice that the decision settles stops asking for a payment. No
- * invoice changes its status, because only an exact transfer makes an invoice `PAID`. Throws `NOT_FOUND` or `CONFLICT`.
+ * Records a decision about transfers that paid nothing. If one of them can't be resolved, none of them is. Earlier resolutions are kept. In
+ * the same transaction, the shop is notified, and the page of an invoice that the decision settles stops asking for a payment. No invoice
+ * changes its status, because only an exact transfer makes an invoice `PAID`. Throws `NOT_FOUND` or `CONFLICT`.
  */
 export const resolveTransfers = operation({
   action: 'resolveTransfers',
@@ -355,8 +355,8 @@ async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[],
 }
 
 /**
- * `transferId` is a UUID. `txId` is the transaction that sent the money back, 64 hex characters, and `note` will name it. The other members
- * are the same as for `resolveTransfers`.
+ * `transferId` is a UUID. `txId` is the transaction (64 hex characters) that sent the money back. The stored `note` will contain it. The
+ * other members are the same as for `resolveTransfers`.
  */
 type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest, 'note' | 'invoice' | 'seenAt'>;
 
@@ -435,7 +435,7 @@ export const refundTransfer = operation({
   },
 });
 
-/** A note that names the refund so that lists and exports lead to it. */
+/** The note contains the refund's transaction so that people can find it from lists and exports. */
 function nameRefund(txId: string): string {
   return `refund tx ${txId}`;
 }
@@ -458,7 +458,10 @@ export function readRefundTx(field: string, text: string): string {
   throw new FieldError(field, `is ${clip(text)}: use a TRON transaction id (64 characters) or its Tronscan link`);
 }
 
-/** Explains a conflict: someone else was faster, or the refund is linked to a transfer that the chain now denies. */
+/**
+ * Explains a conflict: someone else has already linked one of the two transfers, or the refund is linked to a transfer that the chain now
+ * denies.
+ */
 async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
   const refund = (await findTransfers(tx, [id]))[0]?.refund;
   const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;

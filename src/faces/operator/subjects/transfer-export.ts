@@ -72,7 +72,7 @@ const shape = {
   from: 'text',
   amountMicro: micro<MicroUsdt>(),
   kind: text<TransferKind>(),
-  /** When the match was decided: at the time of its event, or else when its row was written. */
+  /** When the match was decided: the time of its event or, without an event, the time when its row was written. */
   decidedAt: 'timestamptz',
   recordedAt: 'timestamptz',
   /** `null` for rows from before producers were recorded. */
@@ -81,7 +81,7 @@ const shape = {
   nodes: 'text[]',
   /** The invoice that it pays. For a duplicate, the invoice that was already paid. */
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>(), expiresAt: 'timestamptz' }),
-  /** `null` unless the chain denies the transfer and it was taken back, in which case it no longer counts. */
+  /** Set if the chain denies the transfer and it was taken back, so that it no longer counts. */
   ...annulmentShape,
   /** The transfer that refunded it. */
   ...refundShape,
@@ -91,7 +91,7 @@ const shape = {
 /** An incoming transfer with its evidence and match. Ids are UUIDs; `txId` and `blockId` are 64 hex characters. */
 export type TransferRecord = Omit<Row<typeof shape>, 'seal'>;
 
-// Decision events use the watcher's clock, like all events; the row uses the database's.
+// Decision events use the watcher's clock, as all events do, while the row uses the database's clock.
 const SELECT = `select ${listColumns(shape, 't.', {
   ...{ projectName: 'p.name', address: addressColumn('a'), retiredAt: 'a.retired_at', from: 't.from_address' },
   ...{ decidedAt: 'coalesce(e.created_at, t.recorded_at)', producer: "encode(t.producer, 'hex')", invoice: 'i.' },
@@ -145,7 +145,7 @@ export const findTransfersFrom = rowsOf(
   (sender: TronAddress, projects: Actor['projects'], limit: number) => [sender, projects, limit],
 );
 
-/** The maximum number of decisions to read for one transfer. If there are more, operators see the newest. */
+/** The maximum number of decisions to read for one transfer. If there are more, operators see only the newest. */
 const MAX_RESOLUTIONS = 100;
 
 const selectResolutions = statement(
@@ -193,7 +193,10 @@ type ExportRow = {
 type Cell = string | number | null | undefined;
 const idOf = (kind: 'trf' | 'inv', found: { id: string } | null | undefined) => found && encodeId(kind, found.id);
 
-/** An export's columns, in order. Scripts and spreadsheets rely on it, so new columns go last. Cells that don't apply are empty. */
+/**
+ * An export's columns, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. Cells that don't apply are
+ * empty.
+ */
 const EXPORT_COLUMNS: readonly (readonly [name: string, cell: (row: ExportRow) => Cell])[] = [
   ['direction', ({ incoming }) => (incoming === undefined ? 'out' : 'in')],
   ['time', ({ transfer }) => toIso(transfer.blockTime)],
@@ -256,8 +259,9 @@ export async function exportTransfers(
 }
 
 /**
- * Yields the incoming transfers in the order of their records. Each batch continues after the last id without a common transaction, which a
- * slow reader would keep open for hours. The ledger is append-only, so each transfer that existed at the start appears exactly once.
+ * Yields the incoming transfers in the order in which they were recorded. Each batch continues after the last id without a common
+ * transaction, which a slow reader would keep open for hours. The ledger is append-only, so each transfer that existed at the start appears
+ * exactly once.
  */
 async function* incomingRows(db: Sql, project: Project, filter: ExportFilter): AsyncGenerator<ExportRow[]> {
   const last = await findNewestTransfer(db, project.id);
@@ -331,7 +335,7 @@ const incomingShape = {
 /** The bookkeeping view of a transfer to one of our addresses. Ids are UUIDs, `txId` is 64 hex characters. */
 type ExportedTransfer = Omit<Row<typeof incomingShape>, 'seal'>;
 
-/** Returns a project's next transfers above the id `after` and up to `last` (UUIDs), in the order of their records. */
+/** Returns a project's next transfers above the id `after` and up to `last` (UUIDs), in the order in which they were recorded. */
 const findIncomingAfter = rowsOf(
   'export-incoming',
   incomingShape,

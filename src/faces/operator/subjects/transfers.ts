@@ -76,7 +76,10 @@ const likely = { code: choice(CAUSE_CODES), confidence: choice(['high', 'medium'
 const place = {
   ...{ txId: text, logIndex: whole, time: of('blockTime', time), amount: of('amountMicro', usdt), from: text },
 };
-/** A transfer in a list. `nearestInvoice` belongs to the likeliest reason. `claimedBy` are invoices whose payers looked the transfer up. */
+/**
+ * A transfer in a list. `nearestInvoice` belongs to the likeliest reason. `claimedBy` lists the invoices whose payers looked up the
+ * transfer.
+ */
 const listed = {
   ...{ transferId: of('id', id('trf')), ...place, to: text, kind: choice(TRANSFER_KINDS), invoice: maybe(part(named)) },
   ...{ reason: maybe(part(likely)), nearestInvoice: maybe(part(named)), claimedBy: list(part(named)) },
@@ -130,7 +133,7 @@ const evidence = {
   },
   ...{ verified: text, nodes: texts, recordedAt: time },
 };
-/** Everything known about one transfer. `claims` are invoices whose payers looked the transfer up. */
+/** Everything known about one transfer. `claims` lists the invoices whose payers looked up the transfer. */
 const transferFields = {
   ...{
     transferId: of('id', id('trf')),
@@ -206,7 +209,7 @@ export const listTransfers = operation({
     const limit = readLengthLimit(most, { least: 1, most: MAX_LIMIT });
     return {
       ...{ projectId, kinds, limit, ...readPeriod(times) },
-      // A caller who asks for matched transfers wants to see them, although there is nothing to resolve.
+      // A caller who requests matched transfers wants to see them, although they don't need a resolution.
       state: state ?? (kinds.some((each) => each === 'matched') ? 'all' : 'open'),
       before: before === undefined ? null : readTransferId(before),
     };
@@ -245,7 +248,7 @@ export const listTransfers = operation({
   }),
 });
 
-/** This much is enough to tell addresses apart in a list, but not to pay to one: no one should copy an address from here. */
+/** This part is enough to tell addresses apart in a list, but not to pay to one, because no one should copy an address from here. */
 function shortAddress(address: string): string {
   return `${address.slice(0, 5)}…${address.slice(-5)}`;
 }
@@ -290,8 +293,9 @@ type DeskTransfer = Omit<Row<typeof row>, 'seal'>;
 const IS_OPEN = 'not exists (select from transfer_resolutions where transfer_id = u.id)';
 const isClaimed = (id: string) => `exists (select from transfer_claims where transfer_id = ${id})`;
 
-// Open transfers that payers claim come first; they are few, and found by their claims. The page is cut from both lists in index order. The
-// join is lateral so that PostgreSQL looks up each row's invoice and resolution, however small it believes the tables to be.
+// Open transfers that payers claim appear first. There are few of them, and they are found through their claims. The page is taken from
+// both lists in index order. The join is lateral so that PostgreSQL looks up each row's invoice and resolution, however small it believes
+// the tables to be.
 const listText = (
   only: string,
 ) => `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_time, t.from_address as "from",
@@ -335,7 +339,7 @@ function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Prom
   return db.run(select, [projectId, kinds, before, ...toDates({ from, until }), state, limit]);
 }
 
-/** One multisend can send 200 transfers. No more than this number can be diagnosed at once. */
+/** One multisend can send 200 transfers. At most this many transfers can be diagnosed at once. */
 const MAX_TRANSFERS = 500;
 /** The maximum number of deliveries to read for one transfer; no one has this many endpoints. */
 const MAX_DELIVERIES = 100;

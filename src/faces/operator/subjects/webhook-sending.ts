@@ -153,7 +153,7 @@ export const rotateSecret = operation({
 
 /**
  * Gives an endpoint (UUID) a new secret (`whsec_…`), all or nothing. The previous secret still signs for `overlapMs`, until `formerEndsAt`.
- * 0 ends it immediately, together with any older secret that still signs. A previous secret that no key decrypts can't sign, so it ends
+ * 0 ends it immediately, together with any older secret that still signs. If no key decrypts the previous secret, it can't sign, so it ends
  * immediately (`isFormerLost`).
  */
 export async function rotateEndpointSecret(
@@ -174,7 +174,7 @@ export async function rotateEndpointSecret(
     const isFormerLost = active.some(({ endsAt }, index) => endsAt === null && opened[index]?.kind !== 'ok');
     const ending = active.flatMap(({ endsAt }, index) => (opened[index]?.kind === 'ok' && endsAt) || []);
     if (overlapMs > 0 && ending.length > 0) {
-      // With a third valid secret, receivers couldn't tell which one to expect.
+      // With three valid secrets, receivers couldn't tell which one to expect.
       throw new AppError(
         'CONFLICT',
         say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all previous secrets immediately with ${{ field: 'overlap' }} 0`,
@@ -387,7 +387,7 @@ type TestOutcome = {
 const BATCH = 20_000;
 /** A higher count only means "many". Counting this far takes about a second. */
 const MAX_MISSED = 100_000;
-/** A transaction that began before the endpoint was disabled plans nothing for it, even if it ends after. */
+/** A transaction that began before the endpoint was disabled plans no delivery to it, even if the transaction ends later. */
 const MARGIN_MS = 60_000;
 
 type ActDeps = { db: Database; now(): UnixMs };
@@ -413,7 +413,7 @@ export const enableEndpoint = operation({
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now }: ActDeps, actor, { endpointId }) => {
-    // Runs before attempts resume so that one invoice's events keep their order.
+    // This runs before attempts resume so that one invoice's events keep their order.
     const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
     const endpoint = await db.transaction(async (tx) => {
       const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
@@ -480,7 +480,7 @@ async function hasten({ db, now }: ActDeps, endpointId: string): Promise<number>
   }
 }
 
-/** Returns the types of which this endpoint has missed events, because they were never planned for it. */
+/** Returns the event types that this endpoint may have missed, because no delivery to it was ever planned. */
 export function missableTypes(endpoint: Pick<WebhookEndpoint, 'eventTypes'>): EventType[] {
   return MISSABLE_TYPES.filter((type) => endpoint.eventTypes?.includes(type) ?? true);
 }
@@ -494,8 +494,8 @@ async function countMissed(db: Database, endpoint: WebhookEndpoint, from: UnixMs
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Whether a pending delivery `d` waits for a later attempt and none is in progress. An attempt in progress has been counted but not logged,
- * until its lease expires.
+ * Whether a pending delivery `d` waits for a later attempt and no attempt is in progress. An attempt in progress has been counted but not
+ * logged, until its lease expires.
  */
 export const isLateSql = (now: string) => `(
   d.next_attempt_at > ${now}::timestamptz + interval '${LEASE_MS} milliseconds'
@@ -524,7 +524,7 @@ export const expediteDeliveries = answerOf(
   (rows) => rows.map((row) => row.eventId),
 );
 
-/** Counts the events from a position onwards that were never planned for the endpoint, up to `limit`. */
+/** Counts the events from a position onwards without a planned delivery to the endpoint, up to `limit`. */
 const countUnplanned = answerOf(
   'replay-count-missing',
   { count },
@@ -545,8 +545,8 @@ const countUnplanned = answerOf(
 
 /**
  * Returns the position of the project's first event at or after a time, or the next event's position if there is none. Positions have no
- * gaps and increase with time, so a binary search finds the right one. Concurrent transactions are in the order of their commits, so the
- * result is accurate to their duration.
+ * gaps and increase with time, so a binary search finds the right one. Events of concurrent transactions are in the order of the commits,
+ * so the result is only accurate to the duration of a transaction.
  */
 export const findPositionAt = answerOf(
   'delivery-desk-position',

@@ -56,7 +56,7 @@ const target = {
   ...{ endpointId: of('id', id('whe')), projectId: id('prj'), network: text, url: text, description: text },
   eventTypes: maybe(texts),
 };
-/** An endpoint without its secrets. `paused` means that attempts kept failing, so none is made for a while. */
+/** An endpoint without its secrets. `paused` means that attempts kept failing, so Quittance makes no attempt for a while. */
 const endpointFields = {
   ...{ ...target, status: choice(['active', 'failing', 'paused', 'disabled']), createdAt: time },
   ...{ failingSince: maybe(time), pausedUntil: maybe(time), disabledAt: maybe(time), disabledReason: maybe(text) },
@@ -117,7 +117,10 @@ export function readEndpointId(endpointId: string): string {
   );
 }
 
-/** Refuses an action that doesn't apply to an adapter, which doesn't have its own URL and has another form of secret. Throws `CONFLICT`. */
+/**
+ * Refuses an action that doesn't apply to an adapter, because an adapter doesn't have its own URL, and its secret has a different form.
+ * Throws `CONFLICT`.
+ */
 export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
   if (adapter === null) return;
   if (adapter === 'price') {
@@ -165,8 +168,8 @@ export function readLine(field: string, text: string): string {
 export type UrlRules = { webhooks: { localTargets: boolean } };
 
 /**
- * Reads a URL and refuses one that could never be delivered to. The query may hold the receiver's token, so no message repeats it. Throws
- * `INVALID_ARGUMENT`.
+ * Reads a URL, and refuses a URL to which no webhook could ever be delivered. The query may hold the receiver's token, so no message
+ * repeats it. Throws `INVALID_ARGUMENT`.
  */
 export function readWebhookUrl(
   text: string,
@@ -305,8 +308,8 @@ export type NewEndpoint = {
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 
 /**
- * Stores an endpoint with its encrypted secret. Returns `false` if the id already exists, and leaves that endpoint alone. Doesn't write the
- * audit log.
+ * Stores an endpoint with its encrypted secret. Returns `false` if the id already exists, and then leaves the existing endpoint unchanged.
+ * Doesn't write the audit log.
  */
 export async function addWebhookEndpoint(
   { db, ...deps }: StoreDeps & { db: Database },
@@ -452,10 +455,10 @@ async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: U
   });
 }
 
-/** Counting of undelivered events stops here. */
+/** Undelivered events are counted only up to this number. */
 const MAX_WAITING = 10_000;
 
-/** Searches only the newest events and pending retries for the last attempt, so a long history doesn't slow it down. */
+/** To find the last attempt, searches only the newest events and pending retries, so that a long history doesn't slow it down. */
 const findActivity = rowsOf(
   'endpoint-desk-activity',
   {
@@ -548,7 +551,7 @@ function fingerprintOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex').slice(0, 12);
 }
 
-/** The maximum number of a day's deliveries to count. If there are more, the newest are a sample. */
+/** The maximum number of a day's deliveries to count. If there are more, the newest ones are used as a sample. */
 const MAX_LOOKED = 2000;
 
 /** Counts the results of the newest deliveries since a time, without tests, and finds the oldest one still waiting. */

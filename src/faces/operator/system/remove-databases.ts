@@ -43,7 +43,7 @@ function select(homes: readonly SharedHome[], name: string): SharedHome {
   return found;
 }
 
-/** Deletes them. `failed` are the databases that are in use by now, or that couldn't be removed completely. */
+/** Deletes them. `failed` lists the databases that are in use by now, or that couldn't be removed completely. */
 export async function removeSharedDatabases(chosen: readonly SharedHome[]) {
   const [removed, failed]: [SharedHome[], SharedHome[]] = [[], []];
   for (const each of chosen) ((await removeSharedHome(each.home)) ? removed : failed).push(each);

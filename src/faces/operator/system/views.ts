@@ -13,8 +13,9 @@ export const SettingListView = Type.Object({ data: Type.Array(SettingView) });
 export type SettingListView = Static<typeof SettingListView>;
 
 /**
- * The answering process and its database. `migrations` is how many the schema has, and `schema` the newest of them. `backup` is the last
- * one that this program made, and when one was last verified completely; both come from the newest 10,000 actions.
+ * The answering process and its database. `migrations` is the number of migrations applied to the schema, and `schema` is the newest of
+ * them. `backup` is the last backup that this program made, with the time when a backup was last verified completely. Both are from the
+ * newest 10,000 actions.
  */
 export const SystemView = Type.Object({
   ...{ release: Text, node: Text, postgres: Text, schema: Text, migrations: Type.Integer() },

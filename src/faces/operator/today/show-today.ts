@@ -28,8 +28,8 @@ import { type ListedEndpointView, listEndpoints } from '../subjects/webhooks.ts'
 const sum = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
 /**
- * Something that needs a person. Rank 1 stops or threatens payments, rank 2 waits for a person, rank 3 will soon. `next` is the step to
- * take.
+ * A problem or task that needs a person. Rank 1 stops or threatens payments, rank 2 waits for a person, and rank 3 will soon need a person.
+ * `next` is the step to take.
  */
 export const ConcernView = Type.Object({
   rank: Type.Integer(),
@@ -41,9 +41,9 @@ export type ConcernView = Static<typeof ConcernView>;
 const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'notifications', 'backup', 'attestation'] as const;
 
 /**
- * `setUp` has no `attestation` if addresses needn't be signed. `figures` is `null` if they took too long. `share` counts the paid invoices
- * among those from 30 days that were paid or expired. `timed` is how many payments the median covers. `isSample` means that only the newest
- * 5,000 invoices or 500 payments were counted. Days are in UTC.
+ * `setUp` has no `attestation` if addresses needn't be signed. `figures` is `null` if they took too long. `share` counts the invoices of
+ * the last 30 days that were paid or expired, and how many of these were paid. `timed` is the number of payments that the median covers.
+ * `isSample` means that only the newest 5,000 invoices or 500 payments were counted. Days are in UTC.
  */
 export const TodayView = Type.Object({
   ...{ projectId: Type.String(), asOf: Time },
@@ -116,7 +116,7 @@ async function sumPaidByDay(
   return [...before, ...(await sumRecorded(db, projectId, { from: until, until: today + AFTER_ALL_MS }, from))];
 }
 
-/** This many invoices give a meaningful share, and are read in a few hundredths of a second. */
+/** This many invoices are enough for a meaningful share, and reading them takes a few hundredths of a second. */
 export const MAX_SHARED = 5000;
 
 /**
@@ -140,8 +140,8 @@ const countPaidShare = answerOf(
 const MAX_TIMED = 500;
 
 /**
- * Returns the median time from an invoice to its `PAID`, for the newest 500 payments since `from`; `null` if there are none. `isSample`
- * means that there may be more.
+ * Returns the median time from an invoice's creation until it was `PAID`, over the newest 500 payments since `from`. Returns `null` if
+ * there are none. `isSample` means that there may be more.
  */
 const findMedianPaid = answerOf(
   'today-median',
@@ -160,7 +160,7 @@ const findMedianPaid = answerOf(
 /** A higher count adds no information. */
 const MAX_OPEN = 10_000;
 
-/** Sums the newest 10,000 transfers that paid nothing and wait for a decision. */
+/** Sums up the newest 10,000 transfers that paid nothing and wait for a decision. */
 const sumOpenTransfers = answerOf(
   'today-open',
   { count, amountMicro: micro(), oldestAt: 'timestamptz?' },
@@ -185,7 +185,7 @@ const hasPayment = answerOf(
 type Deps = { db: Database; now(): UnixMs; addressGuard: Vouching };
 
 const DAYS = 30;
-/** A month may have many figures. The list of concerns doesn't wait longer than this for them. */
+/** Summing up a busy month can take a long time. The list of concerns doesn't wait longer than this for them. */
 const TIMEOUT_MS = 3000;
 
 /** Shows whether a project is healthy, what needs a person, and recent payments. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
@@ -233,7 +233,7 @@ export async function showToday(
   };
 }
 
-/** Counts the addresses in use that aren't signed. Returns `null` if they needn't be. */
+/** Counts the addresses in use that aren't signed. Returns `null` if no signatures are required. */
 async function countUnsigned(
   { db, addressGuard }: Deps,
   { id: projectId, network }: Project,
@@ -301,7 +301,7 @@ function isShown({ projects }: Actor, own: ReadonlySet<string>, { kind, subject 
   return projects === null || alarmRow(kind).scope === 'network' || own.has(subject);
 }
 
-/** After an accident, more than a week of data would be lost. */
+/** With an older backup, an accident would lose more than a week of data. */
 const BACKUP_OLD_DAYS = 7;
 
 /** Lists concerns by rank, and oldest first within a rank. */
@@ -318,7 +318,7 @@ export function listConcerns(facts: Facts): ConcernView[] {
 }
 
 function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
-  // The endpoints themselves describe their failures in more detail.
+  // The endpoints' own concerns describe these failures in more detail.
   const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
   const seen = alarms.filter(
     ({ kind, subject }) => isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && own.has(subject)),

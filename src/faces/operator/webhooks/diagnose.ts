@@ -14,7 +14,7 @@ export type DiagnosedAttempt = {
   error: string | null;
   /** The first bytes of the response body, at most 8 KiB. */
   answer: Uint8Array | null;
-  /** The response's Date header. It isn't stored, so only an attempt made just now has it. */
+  /** The response's Date header. It isn't stored, so it's known only for an attempt that was made just now. */
   date: string | null;
   attemptedAt: UnixMs;
   latencyMs: number | null;
@@ -36,13 +36,13 @@ export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem:
 export function diagnoseAttempt(attempt: DiagnosedAttempt): Diagnosis[] {
   const { status, error } = attempt;
   if (status === null) return error === null ? [] : [diagnoseConnection(error)];
-  // For an adapter, the status alone isn't enough: the shop must answer with the expected word.
+  // For an adapter, a 2xx status alone isn't enough: the shop must also answer with the expected word.
   if (status >= 200 && status < 300) return error === null ? [] : [diagnoseConnection(error)];
   const diagnostic = readDiagnosticAnswer(attempt.answer);
   if (diagnostic !== null) return diagnoseVerification(attempt, diagnostic);
   const clock = clockFromHeader(attempt);
   const byStatus = diagnoseStatus(status);
-  // Verification fails with one of these statuses. With any other, the clock is worth mentioning, but isn't the cause.
+  // Verification fails with one of these statuses. With any other status, the clock is worth mentioning, but isn't the cause.
   return [400, 401, 403].includes(status) ? [...clock, byStatus] : [byStatus, ...clock];
 }
 
@@ -52,8 +52,8 @@ export function diagnosePage(answer: string | null): Diagnosis[] {
 }
 
 /**
- * Receivers refuse webhooks more than 5 minutes from their own time. The header may come from a server in front of the receiver, so this
- * diagnosis is likely but not certain.
+ * Receivers refuse webhooks whose time differs from their own clock by more than 5 minutes. The header may come from a server in front of
+ * the receiver, so this diagnosis is likely but not certain.
  */
 function clockFromHeader({ date, attemptedAt, latencyMs }: DiagnosedAttempt): Diagnosis[] {
   const time = date === null || !/^\w{3}, [ -~]{1,40} GMT$/.test(date) ? Number.NaN : Date.parse(date);
@@ -157,7 +157,8 @@ function diagnoseConnection(error: string): Diagnosis {
   const words = error.slice(kind.length + 1).trim();
   if (found === undefined) return { ...UNKNOWN, problem: `the attempt failed: ${words || error}` };
   const problem = found.code === 'target-refused' && words !== '' ? words : found.problem;
-  // The receiver's answers determine errors from OpenSSL and the resolver. Others may have a cause on the network path.
+  // An error from OpenSSL or the resolver follows from the receiver's own answers, so it can be proven. Other errors may have a cause on
+  // the network path.
   return { code: found.code, certainty: found.isProven ? 'proven' : 'likely', problem, fix: found.fix };
 }
 
@@ -288,7 +289,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
 /**
  * The SDK middleware's response to a webhook that it couldn't verify. Real example:
  * `{"error":"webhook_verification_failed","code":"SIGNATURE_MISMATCH","message":"…","diagnosis":{"receivedAt":1790000000,
- * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. A value that it doesn't know is `null`.
+ * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. Values that the middleware doesn't know are `null`.
  */
 type DiagnosticAnswer = {
   code: string;
@@ -324,7 +325,7 @@ function diagnoseVerification(attempt: DiagnosedAttempt, answer: DiagnosticAnswe
   return found.length > 0 ? found : [otherDiagnosis(attempt, answer)];
 }
 
-/** Below this, no receiver with the usual tolerance of 300 s refuses, even if a Date header is a second old. */
+/** Below this difference, no receiver with the usual tolerance of 300 s refuses a webhook, even if a Date header is a second old. */
 const CLOCK_LIMIT_SECONDS = 240;
 
 /** Checks the receiver's clock against the time of the attempt. Returns `null` if it's right. */
@@ -505,7 +506,7 @@ const ESCAPINGS: readonly { words: string; apply(json: string): string }[] = [
   { words: 'with <, > and & as \\u…, as Go does', apply: escapeHtml },
 ];
 
-/** Outside strings, JSON has none of these characters, so the whole text can be changed at once. */
+/** JSON contains none of these characters outside strings, so the whole text can be changed at once. */
 function escapeUnicode(json: string): string {
   return json.replace(/[\u0080-\uffff]/g, escapeUnit);
 }

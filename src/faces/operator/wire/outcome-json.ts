@@ -4,8 +4,8 @@ import { Message } from '../../../core/domain/message.ts';
 export const OUTCOME_TYPE = 'application/vnd.quittance.outcome+json';
 
 /**
- * Writes an outcome as JSON that restores the same value. Texts keep field names and next steps as data so that the interface at the other
- * end words them. `[1n, say`…`]` becomes `[{"~bigint":"1"},{"~message":[…]}]`.
+ * Writes an outcome as JSON that restores the same value. Texts keep field names and next steps as data so that the receiving interface can
+ * put them in its own terms. `[1n, say`…`]` becomes `[{"~bigint":"1"},{"~message":[…]}]`.
  */
 export function writeOutcome(outcome: object): string {
   return JSON.stringify(outcome, (_key, value: unknown) => {
