@@ -97,7 +97,9 @@ export function addDatabaseCommands(program: Command, terminal: Terminal, print:
     );
 }
 
-/** Adds the command that resends events. It runs one operation for named events, and another for all events in a period. */
+/**
+ * Adds the command that resends events. The command runs one operation for named events, and a different one for all events in a period.
+ */
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')

@@ -64,7 +64,7 @@ Output:
 
 /**
  * Declares every command. Only types are imported here so that showing help stays fast. A subject's commands are loaded with its operations
- * if `isWanted` returns true for their group; other modules are loaded by their actions.
+ * if `isWanted` returns true for their group. All other modules are loaded only when their action runs.
  */
 export async function addCommands(
   program: Command,
@@ -72,7 +72,7 @@ export async function addCommands(
   isWanted: (group: string) => boolean,
 ): Promise<void> {
   const print: Print = async (result) => terminal.print(await result);
-  // `addFirst` adds the group's commands that come before those for its operations.
+  // `addFirst` adds the commands that the help lists before the group's operations.
   const add = async (
     name: string,
     about: string,
@@ -84,7 +84,7 @@ export async function addCommands(
     if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations, ways);
     return group;
   };
-  // Adds a command without a group. A placeholder for a command that isn't needed looks the same in the overall help.
+  // Adds a command without a group. If the command isn't needed, a placeholder is added, which looks the same in the overall help.
   const addAlone = async (
     name: string,
     about: string,

@@ -40,7 +40,7 @@ export interface WitnessMark {
   readonly isStalled: boolean;
 }
 
-/** A running network with one node, which has the ports of a `NodeServer`. When a method returns, it has taken effect. */
+/** A running network with one node, which has the ports of a `NodeServer`. When a method returns, its effect is complete. */
 export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUrl' | 'grpcSolidityUrl' | 'setFault'> {
   readonly usdtContract: TronAddress;
   readonly fakeUsdtContract: TronAddress;
@@ -78,8 +78,8 @@ export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUr
   rotateSigner(index: number): void;
   readonly usdt: OwnerCalls;
   /**
-   * Puts data on the chain that JSON omits or that is too large. The data is either in a transaction that waits for the next block, whose
-   * id is returned, or in a field of the next block's header. In that case, null is returned. The options are for `huge-infos`.
+   * Puts data on the chain that JSON omits or that is too large. If the data is in a transaction, which waits for the next block, its id is
+   * returned. If the data is in a field of the next block's header, null is returned. The options are for `huge-infos`.
    */
   poison(kind: PoisonKind, options?: PoisonOptions): string | null;
   /**
@@ -233,7 +233,7 @@ export interface OwnerCalls {
    * call reverts.
    */
   setParams(fee: { readonly basisPoints: number; readonly maxFeeUsdt: number }): string;
-  /** Announces another contract. Unlike the real one, this contract then still works on its own. */
+  /** Announces another contract. Unlike the real contract, this one still works on its own afterwards. */
   deprecate(address: string): string;
   /** The address can still receive, but its transfers revert. */
   addBlackList(address: string): string;

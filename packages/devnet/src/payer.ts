@@ -15,7 +15,7 @@ import { encodeMultisendCall, MAX_RECIPIENTS } from './evm/multisend.ts';
  */
 export interface Payer {
   readonly address: TronAddress;
-  /** The default `feeLimitSun` is ample. If the limit is too low, the call runs out of energy. */
+  /** The default `feeLimitSun` is more than enough. If the limit is too low, the call runs out of energy. */
   transfer(payment: {
     readonly contract: string;
     readonly to: string;
@@ -47,7 +47,7 @@ export interface Payer {
 /** Sends a request to a node and resolves to its JSON response. */
 export type Ask = (path: string, body: object) => Promise<object>;
 
-/** Nodes respond within milliseconds. A broken one must not block a test or a command for long. */
+/** Nodes respond within milliseconds. A broken node must not block a test or a command for long. */
 const TIMEOUT_MS = 5_000;
 
 /** The largest response read here is a block, and real blocks have about 400 kB. */
@@ -56,7 +56,7 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** This is enough for a multisend to 200 recipients who had no balance before. */
 const FEE_LIMIT_SUN = 5_000_000_000n;
 
-/** This is long enough to wait until a fork is over. Nodes refuse more than a day. */
+/** This lifetime is longer than a fork lasts. Nodes refuse a lifetime of more than a day. */
 const EXPIRATION_MS = 60 * 60 * 1000;
 
 /** Builds, signs and broadcasts payments with a 32-byte private key in hex. */

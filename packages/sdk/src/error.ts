@@ -27,7 +27,7 @@ export class QuittanceError extends Error {
   readonly requestId: string | undefined;
   /** If the input was invalid: every invalid field. */
   readonly errors: readonly FieldError[];
-  /** For `IDEMPOTENCY_CONFLICT`: which of the two was used before, and the invoice that it created. */
+  /** For `IDEMPOTENCY_CONFLICT`: which of the two identifiers was used before, and the invoice that was created with it. */
   readonly conflict: 'idempotencyKey' | 'externalId' | undefined;
   readonly invoiceId: string | undefined;
   /** For `IDEMPOTENCY_CONFLICT`: the fields that differ from the earlier request. */

@@ -1,15 +1,16 @@
 import type { WebhookEvent } from './types.ts';
 
 /**
- * Stores events until they are handled. `Tx` is the transaction in which your handler writes, and which also marks the event as handled.
+ * Stores events until they are handled. `Tx` is the transaction in which your handler writes. The same transaction marks the event as
+ * handled.
  */
 export type InboxStorage<Tx> = {
   /** Adds a waiting event. Does nothing if its id is already stored. The event must be on disk when this resolves. */
   add(event: WebhookEvent): Promise<unknown>;
   /**
-   * Passes the event that has been waiting longest to `handle` and marks it as handled, either both or neither. If `handle` throws, the
-   * event waits again, longer each time, and this throws the same error. Two concurrent calls never get the same event. Returns whether an
-   * event was waiting.
+   * Calls `handle` with the event that has been waiting longest, and marks the event as handled. Either both take effect or neither. If
+   * `handle` throws, the event waits again, longer each time, and this throws the same error. Two concurrent calls never get the same
+   * event. Returns whether an event was waiting.
    */
   take(handle: (event: WebhookEvent, tx: Tx) => Promise<unknown>): Promise<boolean>;
 };

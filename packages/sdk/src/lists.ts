@@ -7,7 +7,7 @@ import type { Invoice, InvoiceStatus, Transfer, WebhookEvent } from './types.ts'
 type Walk = { after?: string | undefined; limit?: number | undefined; signal?: AbortSignal | undefined };
 /** `createdAfter`: a time, for example `2026-09-01T00:00:00Z`. */
 export type InvoiceFilter = Walk & { status?: InvoiceStatus | undefined; createdAfter?: string | undefined };
-/** Without `kind`, only transfers that paid nothing. */
+/** Without `kind`, you get only transfers that paid nothing. */
 export type TransferFilter = Walk & { kind?: Transfer['kind'] | undefined };
 /** `types`: only events of these types, for example `invoice.paid`. */
 export type EventFilter = Walk & { types?: readonly WebhookEvent['type'][] | undefined };
@@ -27,14 +27,14 @@ export type Lists = {
 
 /** The longest time for which the API delays an empty page. */
 const MAX_WAIT_S = 30;
-/** Pause after an empty page that arrived immediately, because too many requests are waiting. */
+/** The pause after an empty page that arrived immediately. The API doesn't delay a page if too many requests are waiting already. */
 const PAUSE_MS = 2000;
 
 /** Accepts the same options as `Quittance`. Throws a TypeError for invalid options. */
 export function createLists(options: QuittanceOptions): Lists {
   const settings = readSettings(options);
   const transport = createTransport(settings);
-  // Must fit within the timeout of an attempt, because the page itself needs some time as well.
+  // The wait must be shorter than the timeout of an attempt, because the page itself needs some time as well.
   const waitS = Math.max(1, Math.min(MAX_WAIT_S, Math.floor(settings.timeoutMs / 2000)));
   return {
     invoices: (filter) => walk<Invoice>(transport, '/v1/invoices', filter),

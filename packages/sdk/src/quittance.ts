@@ -38,7 +38,7 @@ export class Quittance {
 type Invoices = {
   /** Creates the invoice for an order attempt, or returns the one that an earlier request with the same key created. */
   create(input: CreateInvoice, options: CreateOptions): Promise<Invoice>;
-  /** Returns one invoice. With `expand`, also its payment, or your own data about it. */
+  /** Returns one invoice. With `expand`, it includes the payment, or your own data about the invoice. */
   get(invoiceId: string, options: MetadataOptions): Promise<InvoiceWithMetadata>;
   get(invoiceId: string, options: ExpandOptions): Promise<InvoiceWithPayment>;
   get(invoiceId: string, options?: GetOptions): Promise<Invoice>;
@@ -54,7 +54,7 @@ type Invoices = {
 type Events = {
   /** Returns one page of the feed, oldest first. */
   page(query?: EventQuery): Promise<EventPage>;
-  /** Yields every event after `after` up to the newest, oldest first. `limit` is how many are requested at a time. */
+  /** Yields every event after `after` up to the newest, oldest first. `limit` is the number of events in each request. */
   list(query?: EventQuery): AsyncGenerator<WebhookEvent, void, undefined>;
 };
 

@@ -11,7 +11,7 @@ export async function readBounded(
     if (done) break;
     size += value.byteLength;
     if (size > maxBytes) {
-      // Don't wait for this, because the sender could delay it indefinitely.
+      // The cancellation isn't awaited, because the sender could delay it indefinitely.
       reader.cancel().catch(() => undefined);
       return null;
     }

@@ -2,7 +2,7 @@
 const TRANSIENT = [408, 425, 429, 500, 502, 503, 504];
 const FIRST_WAIT_MS = 500;
 const LONGEST_BACKOFF_MS = 8_000;
-/** If a server asks for a longer wait, it's longer than the caller's user would wait. */
+/** If a server asks for a longer wait, the SDK doesn't retry, because the caller's user wouldn't wait that long. */
 const LONGEST_WAIT_MS = 30_000;
 
 /** Whether the same request may succeed a little later. */

@@ -25,7 +25,7 @@ export type Settings = {
 /** Checks the options and fills in the defaults. Throws a TypeError that contains no value that could be a secret. */
 export function readSettings(options: QuittanceOptions): Settings {
   const { apiKey, timeoutMs = 10_000, maxRetries = 3 } = options;
-  // Checked here, because if `fetch` rejects a header, its error repeats the value.
+  // The key is checked here, because an error from `fetch` about an invalid header contains the header's value.
   if (typeof apiKey !== 'string' || !isWholeKey(apiKey)) {
     throw new TypeError('apiKey must be the whole secret key of the project (qt_…)');
   }

@@ -52,7 +52,7 @@ async function attemptOnce(settings: Settings, call: Call): Promise<Attempt> {
     const response = await send(baseUrl + call.path, {
       method: call.method,
       headers: { ...call.headers, accept: 'application/json', 'x-api-key': apiKey, 'user-agent': USER_AGENT },
-      // Never follow a redirect, because the secret key would be sent to its target.
+      // A redirect must never be followed, because the secret key would be sent to its target.
       redirect: 'manual',
       signal: controller.signal,
       ...(call.body === undefined ? {} : { body: call.body }),

@@ -33,8 +33,8 @@ export type Transfer = Schemas['Transfer'];
 export type EventPage = Schemas['EventPage'];
 
 /**
- * An event; its `type` says which kind. A later release of Quittance may send types that aren't listed here, and these are passed on as
- * well, so add a `default` branch that does nothing.
+ * An event, whose `type` says what happened. A later release of Quittance may send types that aren't listed here. You receive them as well,
+ * so add a `default` branch that does nothing.
  */
 export type WebhookEvent = EventPage['data'][number];
 

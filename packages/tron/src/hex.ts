@@ -4,7 +4,7 @@ for (const letter of 'ABCDEF') NIBBLES[letter.charCodeAt(0)] = Number.parseInt(l
 
 const DIGITS = new TextEncoder().encode('0123456789abcdef');
 const decoder = new TextDecoder();
-/** Most texts are shorter than this, so they need no memory beyond the text itself. */
+/** Most texts fit into this buffer, so they need no memory beyond the text itself. */
 const room = new Uint8Array(1024);
 
 /**

@@ -26,10 +26,10 @@ const ANY_FIELDS = new Map([1, 2].map(delimited));
 const TRIGGER_FIELDS = new Map([...[3, 5, 6].map((n) => [n, 0] as const), ...[1, 2, 4].map(delimited)]);
 
 /**
- * Reads a transaction's single contract from raw_data, and the call if it goes to `contract` (21 bytes). Null if the bytes are malformed or
- * don't have exactly one contract, which java-tron refuses. The type is read as protobuf-java reads it. The call is read only from
- * unambiguous bytes. Unknown or repeated fields, another type_url, an address with another prefix or odd varints leave the call null,
- * whatever a node would do.
+ * Reads a transaction's single contract from raw_data, and the call if it goes to `contract` (21 bytes). Returns null if the bytes are
+ * malformed or don't have exactly one contract, which java-tron refuses. The type is read as protobuf-java reads it. The call is read only
+ * from unambiguous bytes: with unknown or repeated fields, another type_url, an address with another prefix, or overlong varints, the call
+ * is null, whatever a node would do.
  */
 export function readContract(rawData: Uint8Array, contract: Uint8Array): ReadContract | null {
   const places: ScannedField[] = [];

@@ -80,7 +80,7 @@ export function visitFields(
 
 type Cursor = { at: number; low32: number; isMinimal: boolean };
 
-/** Moves past a value. Returns where it starts, or -1. */
+/** Moves the cursor past a value. Returns the offset at which the value starts, or -1 if it's malformed. */
 function readValue(bytes: Uint8Array, end: number, cursor: Cursor, wireType: number): number {
   const start = cursor.at;
   if (wireType === VARINT) return readVarint(bytes, end, cursor) ? start : -1;

@@ -30,7 +30,7 @@ const MAX_TRANSACTIONS = 20_000;
 type JsonObject = Record<string, unknown>;
 
 /**
- * Returns the header in the node's JSON of a block, or null if it isn't one. Example:
+ * Returns the header in the node's JSON of a block, or null if the JSON isn't a block. Example:
  * `{"blockID":"00…0e","block_header":{"raw_data":{"number":66987565,
  * "txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"00…ed","version":34,"timestamp":1777445121000},"witness_signature":"5b3c…00"}}`.
  */
@@ -43,7 +43,7 @@ export function headerFromJson(json: unknown): ShownHeader | null {
   return header === null || signature === null ? null : { isExact: false, header, signature, shownId };
 }
 
-/** Returns the block in the node's JSON, or null if it isn't one. In an empty block, `transactions` is absent. */
+/** Returns the block in the node's JSON, or null if the JSON isn't a block. In an empty block, `transactions` is absent. */
 export function blockFromJson(json: unknown): ShownBlock | null {
   const header = headerFromJson(json);
   const { transactions: list = [] } = recordOf(json);

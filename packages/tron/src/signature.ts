@@ -29,7 +29,7 @@ export function recoverKey(
     // noble expects the recovery byte at the beginning.
     const recovered = concatBytes(Uint8Array.of(recovery), signature.subarray(0, 64));
     const point = secp256k1.Signature.fromBytes(recovered, 'recovered').recoverPublicKey(sha256(message));
-    // Uncompressed, because a square root has to be computed to read a compressed point.
+    // The key is uncompressed, because reading a compressed point would require a square root.
     const publicKey = point.toBytes(false);
     return { account: accountFromPublicKey(publicKey), publicKey };
   } catch {

@@ -49,9 +49,9 @@ export interface TransferCall {
 }
 
 /**
- * Reads a log as a Transfer event from any contract; null if it's another event or malformed. Example:
+ * Reads a log as a Transfer event from any contract. Returns null if it's another event or malformed. Example:
  * `{"address":"d53a…919d","topics":["ddf2…b3ef","0000…5bdf","0000…7547"],"data":"0000…0f4240"}`. A Transfer has exactly three topics and 32
- * bytes of data. The address has 20 bytes; the 21-byte form is read as well.
+ * bytes of data. The address normally has 20 bytes, but the 21-byte form is accepted as well.
  */
 export function decodeTransferLog(log: {
   readonly address?: unknown;
@@ -69,17 +69,20 @@ export function decodeTransferLog(log: {
   return { contract, from, to, value };
 }
 
-/** Calldata (hex) of `transfer(to, value)`. Throws if the value isn't a uint256. */
+/** Returns the calldata (hex) of `transfer(to, value)`. Throws if the value isn't a uint256. */
 export function encodeTransferCall(to: AccountHex, value: bigint): string {
   return TRANSFER_SELECTOR + accountWord(to) + uintWord(value);
 }
 
-/** Calldata (hex) of `transferFrom(from, to, value)`. Throws if the value isn't a uint256. */
+/** Returns the calldata (hex) of `transferFrom(from, to, value)`. Throws if the value isn't a uint256. */
 export function encodeTransferFromCall(from: AccountHex, to: AccountHex, value: bigint): string {
   return TRANSFER_FROM_SELECTOR + accountWord(from) + accountWord(to) + uintWord(value);
 }
 
-/** Reads calldata (hex) of `transfer` or `transferFrom`; null for anything else. Bytes after the arguments are ignored, as in the EVM. */
+/**
+ * Reads calldata (hex) of `transfer` or `transferFrom`. Returns null for anything else. Bytes after the arguments are ignored, as in the
+ * EVM.
+ */
 export function decodeTransferCall(data: string): TransferCall | null {
   const selector = data.slice(0, 8).toLowerCase();
   if (selector !== TRANSFER_SELECTOR && selector !== TRANSFER_FROM_SELECTOR) return null;
@@ -91,7 +94,7 @@ export function decodeTransferCall(data: string): TransferCall | null {
   return { from, to, value };
 }
 
-/** The same, but reads the calldata as bytes. Only the arguments are read, however long the calldata is. */
+/** Like `decodeTransferCall`, but reads the calldata as bytes. Only the arguments are read, however long the calldata is. */
 export function decodeTransferCallBytes(data: Uint8Array): TransferCall | null {
   return decodeTransferCall(hexOf(data.subarray(0, MAX_CALL_BYTES)));
 }

@@ -30,7 +30,7 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   if (!key.isStored && limit !== null) {
     throw new AppError('INVALID_ARGUMENT', 'this key is new: also set --count, as in --count 1');
   }
-  // The database is closed while the person looks at the wallet, because another command or the service may need its directory.
+  // The database is closed while the person looks at the wallet, because another command or the service may need its data directory.
   if (!key.isStored || input.first !== undefined) await confirmFirstAddress(terminal, key.xpub, input.first);
   if (!('count' in wanted)) {
     return presentLimit(
@@ -82,7 +82,7 @@ function autoNote(limit: number): string {
     : `when payable amounts run low, Quittance adds up to ${limit} more automatically: raise your wallet's gap limit to match, or turn this off with --auto-limit 0`;
 }
 
-/** Wallets that number accounts have only the first address in common, so #1 alone can't tell them apart. */
+/** A wallet that counts accounts instead of addresses has the same first address, so #1 alone can't detect such a wallet. */
 export const WALLET_ADVICE =
   'also compare #2 and #3 with your wallet: some wallets count accounts instead of addresses, so only #1 matches. If #2 or #3 differs, retire the derived addresses and paste addresses from your wallet instead';
 

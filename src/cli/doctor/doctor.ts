@@ -14,7 +14,8 @@ import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 /**
- * Checks run in parallel, so they need connections. A starting instance accepts commands within seconds; if it doesn't, it is the problem.
+ * Checks run in parallel, so they need several connections. A starting instance accepts commands within seconds. If it doesn't, that is the
+ * problem to report.
  */
 const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
 /** A hanging connection may take a long time to close, and the findings shouldn't wait for it. */

@@ -9,8 +9,8 @@ import { withDatabase } from '../terminal/with-database.ts';
 export type TailOptions = { project?: string | undefined; follow: boolean } & Parameters<typeof readTail>[0];
 
 /**
- * Prints a project's events, one on each line, and with `follow` each new one until `signal` aborts. Programs get the bodies as stored; in
- * a terminal, control characters are escaped. `pollMs` is how often the command checks for new events.
+ * Prints a project's events, one on each line, and with `follow` each new one until `signal` aborts. Programs get the bodies as they are
+ * stored. In a terminal, control characters are escaped. `pollMs` is how often the command checks for new events.
  */
 export async function printEvents(
   terminal: Terminal,
@@ -42,7 +42,7 @@ async function drained(stdout: NodeJS.WritableStream, signal: AbortSignal): Prom
   });
 }
 
-/** The members of an event's body that are shown on its line. Which of them `data` has depends on the event's type. */
+/** The members of an event's body that are shown on its line. The event's type determines which of them `data` contains. */
 type EventText = {
   id: string;
   type: string;

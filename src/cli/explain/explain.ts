@@ -9,7 +9,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
-/** Exits with 3 if the ledger doesn't know the transaction, even though that's an answer too. */
+/** Exits with 3 if the ledger doesn't know the transaction, although that is a valid answer. */
 export async function explain(
   terminal: Terminal,
   text: string,

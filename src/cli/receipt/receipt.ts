@@ -78,7 +78,7 @@ async function readKeys(file: string): Promise<{ ids: string[]; source: string }
   );
 }
 
-/** Reads at most one byte more than `maxBytes`, which shows that there is more. */
+/** Reads at most one byte more than `maxBytes`. The additional byte shows that the input is too long. */
 async function readBytes(stream: NodeJS.ReadableStream, source: string, maxBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -31,7 +31,7 @@ export async function printReport(terminal: Terminal, { csv = false, ...input }:
 
 type Row = ReportSums & { name: string };
 
-/** Returns rows for the days, for the months if there are several, and for the total. */
+/** Returns a row for each day, for each month if there are several, and for the total. */
 function rowsOf({ days, months, total }: ReportView): Row[] {
   const ofMonths = months.length > 1 ? months.map(({ month, ...sums }) => ({ name: month, ...sums })) : [];
   const ofDays = days.map(({ day, ...sums }) => ({ name: day, ...sums }));

@@ -10,8 +10,8 @@ import type { Result, Terminal } from '../terminal/terminal.ts';
 const HOST = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
 
 /**
- * Writes the secrets for a new installation, and never overwrites them: with a different master key, no one could decrypt data that was
- * encrypted with the first one.
+ * Writes the secrets for a new installation. Existing secrets are never overwritten, because data that was encrypted with the first master
+ * key can't be decrypted with a different one.
  */
 export async function printSetup(_: Terminal, { site, output }: { site: string; output: string }): Promise<Result> {
   const host = site.toLowerCase();

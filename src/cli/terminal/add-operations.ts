@@ -12,7 +12,7 @@ import { collect, type Print, type Result, type Terminal } from './terminal.ts';
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
 /** `by` is the name given with `--by`. `file` is the path given with `--file`; that file holds more entries. */
 export type Typed = { input: Record<string, unknown>; file?: string | undefined; by: string | undefined };
-/** How to run operations that need a person's decision partway through, by command. */
+/** Functions that run operations which need a person's decision partway through, by command. */
 export type Ways = Readonly<
   Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result | null>>
 >;
@@ -26,8 +26,8 @@ export function addOperations(
   ways: Ways = {},
 ): void {
   for (const operation of operations) {
-    // Of several operations with the same command, the last one has all the options. If a member that it needs is missing, another one
-    // runs.
+    // If several operations have the same command, the last one declares all of its options. If a member that the last one needs is
+    // missing, another one runs.
     const same = operations.filter(({ command }) => command !== undefined && command === operation.command);
     if (operation.command === undefined || operation !== same.at(-1)) continue;
     const way = ways[operation.command] ?? runAndPrint;

@@ -12,7 +12,7 @@ import { OUTCOME_TYPE, readOutcome } from '../../faces/operator/wire/outcome-jso
 import { askSecret, hasPerson } from './ask-person.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The slowest operations take seconds: testing an endpoint, and querying nodes. */
+/** The slowest operations, such as testing an endpoint or querying nodes, take seconds. */
 const ANSWER_MS = 60_000;
 /** This is ten times the longest list. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;

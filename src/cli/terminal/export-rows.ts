@@ -11,8 +11,8 @@ type Output = { format?: string | undefined; output?: string | undefined };
 type Format = 'csv' | 'json';
 
 /**
- * Writes any number of rows to a file, or to standard output as fast as it accepts them. Returns `null` if standard output holds the
- * export, so nothing else may be printed there.
+ * Writes any number of rows to a file, or to standard output as fast as it accepts them. Returns `null` if the export was written to
+ * standard output, where nothing else may be printed in that case.
  */
 export async function exportRows<Row>(
   { stdout }: Terminal,
@@ -30,9 +30,7 @@ export async function exportRows<Row>(
   return { data: { file, format, [rows.plural]: count.rows }, text: `wrote ${what} to ${file}` };
 }
 
-/**
- * `--json` asks for a JSON export. With `--output`, it also asks for the command's report as JSON, and that may be all that the user wants.
- */
+/** `--json` asks for a JSON export. With `--output`, it also asks for the command's report as JSON, so the user may want only that. */
 export function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
   if (format === undefined) return isJsonAsked ? 'json' : 'csv';
   if (format !== 'csv' && format !== 'json') {

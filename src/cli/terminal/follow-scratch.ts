@@ -17,7 +17,7 @@ export function followScratch(config: Config): FollowDeps['follow'] {
     if (typeof found === 'string') return found;
     const { publicUrl } = found;
     return startService({
-      // The backup was authenticated, and its rows may have keys that this machine lacks.
+      // The rows aren't verified here, because the backup was authenticated, and its rows may need keys that this machine lacks.
       config: {
         ...{ ...config, roles: ['watcher'], metrics: null, rowMacs: 'off' },
         ...{ networks: { [network]: found }, publicUrl },

@@ -22,8 +22,8 @@ import { type CommandDatabase, now, withDatabase } from './with-database.ts';
 type Options = { by?: string | undefined; mayCreate?: boolean };
 
 /**
- * Runs an operation where the command should run: locally on the service's database, or on the named server. Mistakes in the input alone
- * are reported before either is contacted. `use` gets the outcome while the database is still open.
+ * Runs an operation where the command should run: locally on the service's database, or on the named server. Errors in the input are
+ * reported before the database or the server is contacted. `use` gets the outcome while the database is still open.
  */
 export async function runOperation<Input extends TSchema, Wanted, Outcome, Used = Outcome>(
   terminal: Terminal,
@@ -91,9 +91,9 @@ export async function readParts(
   return { given, isSecretTyped };
 }
 
-/** The maximum number of entries in one command. That many take one transaction of about a second. */
+/** The maximum number of entries in one command. Adding this many takes one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
-/** This is many times the size of that many addresses with labels. */
+/** This many addresses with labels are much smaller than this. */
 const MAX_BYTES = 10_000_000;
 
 /**

@@ -30,7 +30,7 @@ export async function runProgram(
 
 export const JSON_OPTION = ['--json', 'print one JSON object on standard output, even for an error'] as const;
 
-/** Settings that our programs share: they write through the terminal, and mistakes are thrown. */
+/** The settings that our programs share: output is written through the terminal, and usage errors are thrown. */
 export function programOf(name: string, terminal: Terminal): Command {
   return new Command(name)
     .helpOption('-h, --help', 'show this help')

@@ -8,7 +8,7 @@ export const SERVER_OPTION = [
 
 /**
  * Sets where the command runs. If a command has its own `--server` option, the command keeps the value, although Commander also assigns it
- * to the program. QUITTANCE_SERVER only has an effect if there is a key. QUITTANCE_URL, which "listen" and shops' programs read, never has
+ * to the program. QUITTANCE_SERVER has an effect only if there is a key. QUITTANCE_URL is for "listen" and shops' programs, and never has
  * an effect here.
  */
 export function chooseServer(terminal: Terminal, program: CommandUnknownOpts, command: CommandUnknownOpts): void {

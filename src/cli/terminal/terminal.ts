@@ -7,8 +7,8 @@ import { detectSecret, printableJson } from '../../faces/operator/input/problems
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**
- * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` reports a bad finding from
- * a command that itself succeeded.
+ * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` is for a command that
+ * succeeded, but found a problem.
  */
 export type Result = { data: object; text: string; next?: string; exitCode?: ExitCode };
 
@@ -20,12 +20,12 @@ export type Surroundings = {
   readonly stderr: NodeJS.WritableStream;
 };
 
-/** A command's environment and output. If a command writes to `stdout` itself, that is its whole result. */
+/** A command's environment and output. If a command writes to `stdout` itself, it has no other result. */
 export type Terminal = Surroundings & {
   readonly json: boolean;
   /**
-   * Prints a result; `null` if standard output already holds it. With --json, exactly one JSON object is printed, even if the command
-   * fails.
+   * Prints a result. `null` means that the command has already written its result to standard output. With --json, exactly one JSON object
+   * is printed, even if the command fails.
    */
   print(result: Result | null): void;
   /** The exit code for the printed result. */
@@ -89,7 +89,7 @@ export function secretProblem(place: string, kind: string): { subject: string; m
   return { subject: place, message: `${place}: ${secretMessage(kind)}` };
 }
 
-/** The limit that the database schema sets. */
+/** The database schema sets this limit. */
 const MAX_LENGTH = 200;
 
 /**

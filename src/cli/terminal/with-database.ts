@@ -56,8 +56,8 @@ type Options = {
 };
 
 /**
- * Runs a command's work on the service's database: DATABASE_URL, or else the embedded PostgreSQL of a running instance on the data
- * directory, or else one started for the duration of the work. Connects as the service's user unless `asOwner` is set.
+ * Runs `work` with the service's database: the one in DATABASE_URL, or else the embedded PostgreSQL of the data directory, which is started
+ * for the duration of `work` if no instance is running. Connects as the service's user unless `asOwner` is set.
  */
 export async function withDatabase<Output>(
   terminal: Terminal,
@@ -106,7 +106,8 @@ async function withEmbedded<Output>(
     readRunningPostgres(config.dataDir),
   );
   if (found.kind === 'running') {
-    // The database is the service's own, because a command's would hold the lock. So others don't have to wait for a long export.
+    // This database belongs to the running service, because a database started by a command would hold the lock. Commands can share it, so
+    // the next one doesn't have to wait for a long export.
     await endTurn();
     return withConnection(around, found.connection, async (opened) => {
       const { db } = opened;
@@ -179,10 +180,10 @@ async function isClusterThere(dataDir: string): Promise<boolean> {
 type Locked = { kind: 'locked'; release(): Promise<void> };
 type Running<Connection> = { kind: 'running'; connection: Connection };
 
-/** Another command, or an instance's start, takes less time than this. */
+/** Another command, or the start of an instance, takes less time than this. */
 const LOCK_PATIENCE_MS = 15_000;
 const LOCK_POLL_MS = 100;
-/** A starting instance admits commands shortly before it has migrated. */
+/** A starting instance accepts commands shortly before its migrations are complete. */
 const MIGRATION_PATIENCE_MS = 3000;
 
 /** Takes the lock, unless `findRunning` finds an instance, which makes the lock unnecessary. A starting instance takes the lock first. */

@@ -15,7 +15,7 @@ import type { CommandDatabase } from './with-database.ts';
 /** A node that is limiting requests or restarting answers again within this time. */
 const PATIENCE_MS = 60_000;
 
-/** Runs a command's work with a network's nodes. Its requests count against the same daily budget. */
+/** Runs `work` with a network's nodes. The requests count against the service's daily budget. */
 export async function usingNodes<Output>(
   { stderr }: Pick<Terminal, 'stderr'>,
   { db, config }: Pick<CommandDatabase, 'db' | 'config'>,

@@ -23,7 +23,7 @@ export type ListenReport =
   | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
   | ({ kind: 'event'; at: string } & FeedEvent & Omit<Answered, 'kind'> & { before: string | null });
 
-/** `note` receives additional information for people. `stateDir` stores how far forwarding has got. */
+/** `note` receives additional information for people. `stateDir` stores the last event that was forwarded. */
 type ListenControl = {
   stateDir: string;
   signal: AbortSignal;
@@ -36,7 +36,10 @@ const POLL_MS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
 /** The maximum number of events that the feed returns at a time. */
 const PAGE = 100;
-/** An event that was already posted when the command is stopped may still be answered, so that it doesn't have to be sent again. */
+/**
+ * If the command is stopped after an event was posted, it still waits this long for the response, so that the event doesn't have to be sent
+ * again.
+ */
 const LAST_ANSWER_MS = 5000;
 const UNANSWERED = { firstMs: 250, longestMs: 5000 };
 
@@ -76,7 +79,7 @@ type Run = {
   secret: string;
 };
 
-/** Finds where to begin, and whether that is where an earlier run ended. */
+/** Returns the position to begin at, and whether an earlier run ended there. */
 async function begin({
   settings: { after },
   feed,
@@ -88,7 +91,7 @@ async function begin({
   // Checks that the feed knows the event before its id is stored.
   const first = after?.kind === 'beginning' ? null : (await feed.read(named, 1)).latest;
   const cursor = named ?? first;
-  // It's stored immediately so that the next run doesn't miss events from before the first response.
+  // The position is stored immediately so that the next run doesn't miss events from before the first response.
   await state.write(cursor);
   return { cursor, isResumed: false };
 }
@@ -119,7 +122,7 @@ async function follow(
   }
 }
 
-/** Posts an event repeatedly until there is a response of any kind. Judging the response is up to the developer. */
+/** Posts an event until there is a response of any kind. Judging the response is up to the developer. */
 async function forwardUntilAnswered(
   { settings: { forwardTo: url }, dispatcher, secret, control }: Run,
   event: { id: string; body: Uint8Array },
@@ -140,7 +143,7 @@ async function forwardUntilAnswered(
   }
 }
 
-/** Aborts for the same reason some time after the signal. Calls `onWait` when that wait begins. */
+/** Returns a signal that aborts some time after the given one, for the same reason. Calls `onWait` when this time begins. */
 function lastAnswer(signal: AbortSignal, onWait: () => void): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../core/runtime/loop.ts';
 
-/** Waits, unless aborted: then it rejects with the signal's reason. */
+/** Waits for some time. If the signal is aborted, rejects with its reason. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Waits for work, unless aborted: then it rejects with the signal's reason, and ignores the result of the work. */
+/** Waits for `work`. If the signal is aborted, rejects with its reason and ignores the result of `work`. */
 export async function whileWanted<Output>(work: Promise<Output>, signal: AbortSignal): Promise<Output> {
   signal.throwIfAborted();
   let stop: () => void = () => undefined;

@@ -14,7 +14,7 @@ export type FeedAnswer =
 /** `server` is a URL without a trailing slash. */
 export type FeedSource = { server: string; apiKey: string; dispatcher?: Dispatcher };
 
-/** A page of 100 events, each under 20 KB, with room to spare. */
+/** This is more than enough for a page of 100 events, each of which has less than 20 KB. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
 /** The maximum number of characters to show of an answer. */

@@ -27,7 +27,7 @@ export type ListenSettings = {
   forwardTo: URL;
   /** `null` means all. */
   types: ReadonlySet<string> | null;
-  /** Where to begin if not where the last run ended: after an event, before the first one, or with the next new one. */
+  /** The position to begin at, unless it's where the last run ended: after an event, before the first one, or with the next new one. */
   after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
 };
 

@@ -38,7 +38,7 @@ export async function findPayable(sandbox: Sandbox, target: string): Promise<Pay
       if (again === null) throw unknownName(sandbox, target);
       return again.status;
     };
-    // A checkout link doesn't reveal the invoice id, so messages about it don't either.
+    // A checkout link doesn't reveal the invoice id, so messages about the link don't reveal it either.
     return { ...invoice, reference: look === byLink ? target : encodeId('inv', id), readStatus };
   }
   throw unknownName(sandbox, target);

@@ -22,9 +22,9 @@ export type InboxOptions = {
 };
 
 /**
- * The sandbox's receiver, written as an integrator should write one: it verifies the raw bytes before it parses them, stores a webhook
- * before it acknowledges it, and recognises repeats. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. Pages from other
- * websites get a 403, so they can neither read orders nor fill the list. Throws `PORT_IN_USE`.
+ * The sandbox's webhook receiver, written as an integrator should write one. It verifies the raw bytes before it parses them, stores a
+ * webhook before acknowledging it, and recognises repeats. `POST /` receives; `GET /?type=…&invoiceId=…` lists, newest last. Pages from
+ * other websites get a 403, so they can neither read orders nor fill the list. Throws `PORT_IN_USE`.
  */
 export async function startInbox(options: InboxOptions): Promise<{ url: string; stop(): Promise<void> }> {
   const store = openStore(options.file);
@@ -46,7 +46,7 @@ type Received = {
   type: string | null;
   receivedAt: string;
   verified: boolean;
-  /** Why it couldn't be verified. */
+  /** The reason why the webhook couldn't be verified. */
   reason?: string;
   attempts: number;
   headers: Record<string, string>;

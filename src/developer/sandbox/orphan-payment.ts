@@ -10,12 +10,12 @@ export type OrphanedPayment = { blockNumber: number; blocks: number; wasConfirmi
 const POLL_MS = 50;
 
 /**
- * This many blocks above the solid block, the payment is orphaned even if its invoice wasn't seen CONFIRMING, because two more blocks would
- * make it solid.
+ * If the payment's block is this many blocks above the solid one, the payment is orphaned even if its invoice wasn't seen CONFIRMING,
+ * because two more blocks would make it solid.
  */
 const SAFE_BLOCKS = 2;
 
-/** There is a block at least every minute, and one may pass before the payment's. */
+/** There is a block at least every minute, and the payment may miss the next one. */
 const BLOCK_TIMEOUT_MS = 150_000;
 
 /**

@@ -28,7 +28,7 @@ export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): voi
 
 type PaymentView = {
   scenario: Scenario;
-  /** How people refer to them: the requested invoice, and the second one in `two-in-one`. */
+  /** The names of the invoices in messages: the requested one, and the second one in `two-in-one`. */
   invoices: string[];
   sent: SentView[];
   /** Describes the payment and its expected result. */
@@ -41,7 +41,7 @@ export async function payInvoice(dataDir: string, options: PayOptions): Promise<
   return withSandbox(dataDir, (sandbox) => payWith(sandbox, options));
 }
 
-/** Does the same on an open sandbox. */
+/** Like `payInvoice`, but for a sandbox that is already open. */
 export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice }: PayOptions): Promise<PaymentView> {
   const invoice = await findPayable(sandbox, target);
   if (scenarioOf(scenario).needs === 'retired address' && sandbox.retiredAddress === null) {

@@ -168,7 +168,7 @@ Ctrl-C stops everything; the next start continues where this one stopped.
 `;
 }
 
-/** This is printed below the rest, because it's known a moment later. */
+/** This is printed last, because it becomes known a moment later. */
 export function consoleLink(link: string): string {
   return `See the payment in the console, as the merchant does. This link signs you in:
 

@@ -4,7 +4,7 @@ import { unlimitedNode } from '../../core/domain/node.ts';
 import type { NetworkConfig } from '../../server/config/config.ts';
 import { readSandboxFile, type SandboxFile } from './sandbox-file.ts';
 
-/** The sandbox's own network, over gRPC as we advise others. */
+/** Returns the sandbox's own network. It's reached over gRPC, which we also recommend for other networks. */
 export function sandboxNetwork({
   grpcUrl,
   grpcSolidityUrl,

@@ -93,7 +93,7 @@ function seedProject(
       ...(scopes && { scopes }),
     });
     for (const address of secrets.addresses) await insertAddress(tx, { ...address, projectId });
-    // The address is retired once and not at every start, because an operator may have activated it again.
+    // The address is retired only when it's added and not at every start, because an operator may have activated it again.
     if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
     await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
   });

@@ -6,8 +6,8 @@ import { readRunningPostgres } from '../../core/store/embedded/connection.ts';
 import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
 
 /**
- * A running sandbox with its database, for the project `projectUuid` with the key `apiKey`: the demo project, or the project of the
- * request's key (`isOfKey`), which can't reach any other project.
+ * A running sandbox with its database, for the project `projectUuid` with the key `apiKey`. This is either the demo project or, with
+ * `isOfKey`, the project of the request's key. A request can't reach any other project.
  */
 export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
   db: Database;
@@ -16,7 +16,7 @@ export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
   isOfKey?: boolean;
 };
 
-/** Runs a command's work on a data directory's sandbox. Throws `SANDBOX_NOT_RUNNING`. */
+/** Runs `work` with the running sandbox of a data directory. Throws `SANDBOX_NOT_RUNNING`. */
 export async function withSandbox<Output>(
   dataDir: string,
   work: (sandbox: Sandbox) => Promise<Output>,

@@ -39,9 +39,9 @@ export interface ScenarioResult {
 const LOW_FEE_LIMIT_SUN = 1_000_000n;
 
 /**
- * Pays an invoice as the scenario describes (see `scenarios.ts`). The caller makes the network orphan the block of `orphaned`, and lets the
- * invoice expire before `late`. Throws a TypeError if a required option of the scenario is missing, and a RangeError if the amount leaves
- * no room for the scenario's mistake.
+ * Pays an invoice as the scenario describes (see `scenarios.ts`). For the scenario `orphaned`, the caller makes the network orphan the
+ * payment's block. For `late`, the caller lets the invoice expire first. Throws a TypeError if a required option of the scenario is
+ * missing, and a RangeError if the amount leaves no room for the scenario's mistake.
  */
 export async function payScenario(payer: Payer, options: ScenarioOptions): Promise<ScenarioResult> {
   const { scenario, contracts, invoice, second } = options;

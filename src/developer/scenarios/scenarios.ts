@@ -26,9 +26,9 @@ type ScenarioRecord = {
   /** The requirements beyond an address and an amount: an order, or control over the network. */
   needs?: 'second invoice' | 'fork' | 'expiry' | 'requested amount' | 'retired address';
   to?: 'stranger';
-  /** Micro-USDT sent instead of the payable amount; `null` if the amount leaves no room for the mistake. */
+  /** Returns the micro-USDT to send instead of the payable amount, or `null` if the amount leaves no room for the mistake. */
   amountOf?(payableMicro: bigint): bigint | null;
-  /** Micro-USDT sent for an invoice of 25.000014 from an order of 25. */
+  /** The micro-USDT sent for an order of 25, whose invoice has the payable amount 25.000014. */
   example: readonly bigint[];
   kinds: readonly ('matched' | 'duplicate' | 'unmatched')[];
   /** The part of the API that shows the reason, and the possible codes. */

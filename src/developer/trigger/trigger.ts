@@ -72,7 +72,7 @@ export async function trigger(
   });
 }
 
-/** Identifies this endpoint: endpoints are never deleted, so one is enough. */
+/** The description identifies this endpoint. Endpoints are never deleted, so one is enough. */
 const DESCRIPTION = 'created by "quittance trigger endpoint.disabled"';
 
 const ACTOR = commandActor('trigger');
@@ -80,7 +80,7 @@ const ACTOR = commandActor('trigger');
 /** This is our own server, so this machine's rules for other endpoints don't apply. */
 const LOCAL = { webhooks: { localTargets: true } };
 
-/** Makes its own endpoint answer a ping with 410, which makes the service disable it. */
+/** Makes its own endpoint respond to a ping with 410, so that the service disables the endpoint. */
 async function disableEndpoint(sandbox: Sandbox, config: Config, until: Until): Promise<FeedEvent> {
   const server = createServer((request, response) => {
     request.resume();
@@ -150,7 +150,7 @@ async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: s
 }
 
 const AMOUNT_MICRO = 1_000_000n;
-/** Enough for a transfer's energy. */
+/** This is enough for the energy that a transfer needs. */
 const FEE_SUN = 100_000_000n;
 /** How often to check whether the ledger has the outgoing transfer yet. */
 const POLL_MS = 200;
@@ -172,7 +172,7 @@ async function refundTransfer(
   const transferId = decodeId('trf', String(data['transferId']));
   if (transferId === null) throw new Error('the event does not name a transfer');
   const txId = await own.transfer({ contract, to: payer.address, amountMicro: AMOUNT_MICRO });
-  // It's on the chain before it's in the ledger.
+  // The transfer is on the chain before it's in the ledger.
   while (!(await isTied(deps, { transferId, txId, note: '', invoice: null }))) await pause(POLL_MS, signal);
   return until((event) => event.type === 'transfer.refunded' && event.data['txId'] === came);
 }
@@ -184,7 +184,7 @@ async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund.run>[0], P
   );
 }
 
-/** The address doesn't get invoices, but it's watched. */
+/** Adds an address that doesn't get invoices, but is watched. */
 async function adopt(
   deps: Parameters<typeof tieRefund.run>[0],
   { projectId }: Sandbox,

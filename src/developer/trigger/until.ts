@@ -14,7 +14,7 @@ export type Until = (isIt: (event: FeedEvent) => boolean) => Promise<FeedEvent>;
 const PAGE = 100;
 const POLL_MS = 100;
 
-/** Checks each event from now on, once. */
+/** Returns a function that waits for a matching event. It checks each event from now on exactly once. */
 export async function followFrom(feed: FeedReader, signal: AbortSignal): Promise<Until> {
   let { latest: cursor } = await feed.read(null, 1);
   return async (isIt) => {

@@ -10,7 +10,7 @@ type Concerned = { projectId: string; network: Network };
 
 export type AdapterDeps = OrderDeps & {
   publicUrl(): string;
-  /** Decrypts the adapters' secrets. Without it, no adapter accepts orders. */
+  /** Decrypts the adapters' secrets. Without a key ring, no adapter accepts orders. */
   keyRing: KeyRing | null;
   log: Logger;
   /** Whether callbacks for projects on test networks may be sent to this machine, and over http. */

@@ -176,7 +176,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
     case 'replayed':
       return created.invoice.id;
     case 'conflict':
-      // This is the same order, at a different rate.
+      // The shop sent the same order again, at a different rate.
       if (created.rule === 'idempotencyKey') return created.existing.id;
       throw new Refusal(CODES.orderExists, 'order already exists with different fields: use a new order id');
     case 'amount-unavailable':

@@ -25,8 +25,8 @@ const options = routeOptions(200, ({ code, isUnknown }, request) =>
 );
 
 /**
- * Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). Some paths are the same for all of them; there, the adapter's
- * kind decides.
+ * Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). They share some paths, where the adapter's kind determines the
+ * protocol.
  */
 export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
   app.post(`${BASE}/api/v1/order/create-transaction`, options, async (request) => {
@@ -52,7 +52,7 @@ export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
     checkFields('bepusdtCancel', fields, admitted.adapter);
     return answer(request, await cancel(deps, admitted, fields.get('trade_id') ?? ''));
   });
-  // The successor responds to a refused request with an HTTP error status.
+  // epusdt's successor responds to a refused request with an HTTP error status.
   app.post(`${BASE}/payments/gmpay/v1/order/create-transaction`, routeOptions(400), async (request) => {
     const { admitted, fields } = await read(deps, request, ['epusdt'], (read) => read.get('pid') === PID);
     checkFields('gmpay', fields, admitted.adapter);

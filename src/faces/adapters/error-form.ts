@@ -16,7 +16,7 @@ const shown = (type: string, body: string): Shown => ({
 });
 const inJson = (body: object) => shown('application/json', JSON.stringify(body));
 
-/** Formats an error for the path's protocol. If no protocol matches, the response has the members of all of them. */
+/** Formats an error for the path's protocol. If no protocol matches the path, the response has the members of all protocols. */
 function showError(path: string, { code, message, requestId }: Said): Shown {
   // The payer sees this in a browser.
   if (path.includes('submit.php')) return shown('text/plain', `${message}\n`);

@@ -35,7 +35,7 @@ export const FORMS = {
     address: ADDRESS,
     rate: RATE,
     mid: ADDRESS,
-    // The payer's browser sends this request. A payer who can append to its text must not be able to keep a rate for longer.
+    // The payer's browser sends this request. A payer who adds this field to the request must not be able to keep a rate for longer.
     timeout: { ignored: 'the project sets how long an order can wait for payment' },
     channel_id: ONE_METHOD,
     cid: ONE_METHOD,

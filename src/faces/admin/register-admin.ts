@@ -75,7 +75,7 @@ async function guard(
 ): Promise<void> {
   reply.header('Cache-Control', 'no-store');
   const { ip, network } = clientOf(request);
-  // Every request takes a token, which is returned if the key is valid. So wrong keys cost the database no more than the bucket allows.
+  // Every request takes a token, which is returned if the key is valid. So the bucket limits the database queries for wrong keys.
   refuseLimited(buckets.failures.take(network, deps.now()), FAILURE_LIMIT);
   const [, key = ''] = /^Bearer ([!-~]{1,200})$/i.exec(singleHeader(request, 'authorization') ?? '') ?? [];
   const isAllowed = (cidrs: readonly string[]) => createAddressList(cidrs)(ip);
@@ -110,7 +110,7 @@ async function answer(
     return writeOutcome(outcome as object);
   }
   reply.type('application/json; charset=utf-8');
-  // Uses the same text as a command.
+  // The response has the same text as the command's JSON output.
   return `${printableJson(JSON.stringify(operation.view(outcome), asWritten, 2))}\n`;
 }
 
@@ -238,8 +238,8 @@ const OF_THE_SERVER: readonly string[] = [
 ];
 
 /**
- * Returns the answer (RFC 9457) to a refused operation, in the terms of the command line, which can run it too. Returns `null` for errors
- * that don't come from an operation.
+ * Returns the RFC 9457 response to a refused operation. It's worded for the command line, because a command can run the same operation.
+ * Returns `null` for errors that don't come from an operation.
  */
 function refusalOf(error: unknown, requestId: string): { status: number; body: string } | null {
   const isOfKeys = error instanceof Error && error.name === 'KeyRingError' && 'code' in error;

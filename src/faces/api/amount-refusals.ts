@@ -16,9 +16,9 @@ export type AmountRefusal = { projectId: string; network: Network; requestedMicr
 export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
 
 /**
- * Counts requests that found no free payable amount. At most once a minute per project, it logs a warning, stores the amount and
- * raises the alarm `capacity-low`. The alarm closes when a later measurement finds enough free amounts. The response doesn't depend on
- * this: a database error is logged, and the next refusal tries again.
+ * Counts requests that found no free payable amount. At most once a minute per project, it logs a warning, stores the amount and raises the
+ * alarm `capacity-low`. The alarm closes when a later measurement finds enough free amounts. The response to the request doesn't depend on
+ * this. If the database fails, the error is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const throttle = createLogThrottle(now);

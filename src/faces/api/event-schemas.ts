@@ -260,7 +260,7 @@ export function likeliestFields() {
   };
 }
 
-/** Events from before these fields existed have neither. */
+/** Events from before these fields were introduced have neither of them. */
 function likeliestOfEvent() {
   const { reason, nearestInvoice } = likeliestFields();
   return { reason: Type.Optional(reason), nearestInvoice: Type.Optional(nearestInvoice) };

@@ -67,7 +67,7 @@ export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: Wai
   };
 }
 
-/** A wake-up between two calls of `look` isn't lost. */
+/** Creates a wait. If it's woken between two calls of `look`, the second call notices that. */
 function createWait(waitMs: number, lookMs: number) {
   const endsAt = performance.now() + waitMs;
   let [isAwake, isEnded] = [false, false];

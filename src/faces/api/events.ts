@@ -28,7 +28,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
   const { keyId, projectId } = callerOf(request);
   const { query, errors } = inspectQuery(request, ['after', 'limit', 'types', 'wait']);
   const { types, waitMs, ...asked } = readFilter(query, errors);
-  // Open the wait before the first read so that no event falls between the two.
+  // The wait is opened before the first read, so that no event is missed between the two.
   const wait = waitMs === 0 ? null : openWait(deps, reply, { keyId, projectId, types }, waitMs);
   try {
     let page = await read(deps, { keyId, types, ...asked }, errors);

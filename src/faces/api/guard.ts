@@ -71,7 +71,7 @@ function takesBody({ headers, routeOptions }: FastifyRequest): boolean {
   return hasBody || required !== undefined;
 }
 
-/** Whether the error is only about the input, so that no statement has checked the key yet. */
+/** Whether the error is only about the input. In that case, no statement has checked the key yet. */
 function isAboutInput(error: unknown): boolean {
   const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
   return [400, 403, 413, 415, 422].includes(Number(status ?? statusCode));

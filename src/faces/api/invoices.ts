@@ -73,7 +73,8 @@ async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequ
 }
 
 /**
- * No invoice is created with this amount, and it's never compared: an earlier invoice for the same price has the amount from its own rate.
+ * A placeholder for an amount that couldn't be calculated. No invoice is created with it. It isn't compared with an earlier invoice for the
+ * same price either, because that invoice has the amount from its own rate.
  */
 const NO_AMOUNT = microUsdt(0n);
 /** Rate sources are queried every minute. */
@@ -105,7 +106,7 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
     const fix = `the operator can set a rate with: quittance adapter enable --kind price --currency ${currency} --rate …`;
     return wrong('price.currency', 'NO_RATE', `is ${currency}, but the project has rates for: ${known}; ${fix}`);
   }
-  // If someone changed the rate that was read, the next reading replaces it within a minute.
+  // If someone tampered with the stored rate, the next reading from the source replaces it within a minute.
   const isReadable = found.rateSource === null || found.isReadSound;
   const inForce = isReadable ? rateInForce(found, now()) : null;
   if (inForce === null) {

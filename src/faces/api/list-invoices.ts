@@ -31,7 +31,7 @@ export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
     const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
     const { externalId } = query;
     if (externalId === undefined) return list(deps, request, query, errors);
-    // Accept a limit, because tools that fill in defaults send one.
+    // A limit is accepted here as well, because tools that fill in defaults send one.
     readLimit(query['limit'], errors);
     const others = FILTERS.filter((field) => field !== 'limit' && query[field] !== undefined);
     errors.push(
@@ -71,7 +71,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
     throw problemOf('unauthenticated');
   }
   const shown = page.invoices.slice(0, limit);
-  // The next page starts after the last invoice shown. If too few matched, the page starts after the last row scanned.
+  // The next page starts after the last invoice shown or, if too few rows matched, after the last row scanned.
   const last = page.invoices.length > limit ? shown.at(-1)?.id : page.looked === window ? page.last : null;
   return {
     data: shown.map((invoice) => projectInvoice(invoice, deps.publicUrl())),

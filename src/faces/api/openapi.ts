@@ -81,7 +81,7 @@ function describeWebhooks(): Record<string, object> {
   const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
     const { title, description } = schema as { title?: string; description?: string };
     const operation = {
-      // A separate name so that generators don't turn it into a client method.
+      // This operation has a separate name, so that generators don't turn it into a client method.
       operationId: `on${title}`,
       tags: ['webhooks'],
       security: [],

@@ -19,8 +19,8 @@ import { Problem } from '../web/problem.ts';
 type Deps = { db: Sql; trustProxy: readonly string[] };
 
 /**
- * `GET /probe` reports how a request arrives. `quittance doctor` uses it, after proving that it knows the ledger; for anyone else, the
- * route doesn't exist. It sends two events with a pause in between. If both arrive together, a proxy is buffering streams.
+ * `GET /probe` reports how a request arrives. `quittance doctor` uses it, and must first prove that it knows the ledger. For anyone else,
+ * the route doesn't exist. It sends two events with a pause in between. If both arrive together, a proxy is buffering streams.
  */
 export function registerProbe(app: FastifyInstance, { db, trustProxy }: Deps): void {
   const isProxy = proxiesOf(trustProxy);

@@ -1,7 +1,7 @@
 import { PROBLEMS, type ProblemCode } from '../web/problem.ts';
 import { ProblemSchema } from './schemas.ts';
 
-/** These codes are listed only for their own routes. On all other routes, their status belongs to another code. */
+/** These codes are listed only for their own routes, because their status means a different code on all other routes. */
 const OF_CREATION: readonly ProblemCode[] = ['TOO_MANY_UNPAID', 'RATE_UNAVAILABLE'];
 const OF_ENDPOINTS: readonly ProblemCode[] = ['ENDPOINT_NOT_FOUND', 'ENDPOINT_CONFLICT'];
 

@@ -29,18 +29,18 @@ type Deps = {
   log: Logger;
   metrics: Pick<Metrics, 'requestsUnlogged'>;
   now(): UnixMs;
-  /** The time that decides which requests are old enough to be deleted. */
+  /** Returns the time that is used to decide which requests are old enough to be deleted. */
   certainNow(): UnixMs;
 };
 
 const KEPT_MS = 30 * 86_400_000;
 const HOUR_MS = 3_600_000;
 const PAUSE_MS = 1000;
-/** The pause under load. It limits how many statements run per second. */
+/** The pause under load, which limits the number of statements per second. */
 const SHORT_PAUSE_MS = 250;
 /** The longest pause after a failure. */
 const MAX_PAUSE_MS = 5000;
-/** Together with the other parts of the process, this stays within the time allowed for a shutdown. */
+/** This leaves enough of the time allowed for a shutdown to the other parts of the process. */
 const STOP_MS = 5000;
 
 /** Logs answered requests to the shop API. It writes them in the background: up to 500 per statement, and one statement at a time. */
@@ -87,7 +87,7 @@ function startWriting(
 async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
   const limit = new AbortController();
   const rest = loop.stop().then(async () => {
-    // While the others are being written, requests whose client has disconnected may still finish.
+    // While the queued requests are being written, requests whose client has disconnected may still finish.
     while (writer.left() > 0) await writer.write();
   });
   const failure = await Promise.race([rest, delay(STOP_MS, undefined, { signal: limit.signal })]).then(
@@ -129,7 +129,7 @@ function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count:
       let written = 0;
       while (written < wanted) {
         const count = await writeBatches();
-        // The others have been dropped in the meantime.
+        // The remaining requests have been dropped in the meantime.
         if (count === 0) break;
         written += count;
       }

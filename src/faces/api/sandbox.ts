@@ -16,7 +16,7 @@ type SandboxCaller = { projectId: string; apiKey: string };
 
 /**
  * Controls that exist only in a sandbox, so that a shop's tests don't need a shell. They act on the caller's own project so that tests
- * which share a sandbox don't affect each other. These throw an `AppError` with the reason.
+ * which share a sandbox don't affect each other. The controls throw an `AppError` with the reason.
  */
 export type SandboxControls = {
   scenarios: readonly string[];

@@ -145,7 +145,7 @@ export const invoiceWithPayment = {
   withdrawnAt: Type.Optional(withdrawnAt),
 };
 
-/** An invoice with the members that were requested with `expand` and that it has. */
+/** An invoice with the members requested by `expand`. Members that the invoice doesn't have are absent. */
 export const InvoiceDetailsSchema = Type.Object(
   { ...invoiceWithPayment, payment: Type.Optional(PaymentSchema) },
   {

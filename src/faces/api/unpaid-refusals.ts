@@ -12,7 +12,8 @@ export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidR
 
 /**
  * Counts requests beyond the limits on unpaid invoices. At most once a minute per project, it logs a warning and raises the alarm
- * `order-flood`. The process that follows the network closes the alarm. As with refused amounts, the response doesn't depend on this.
+ * `order-flood`. The process that follows the network closes the alarm. As with refused amounts, the response to the request doesn't depend
+ * on this.
  */
 export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const throttle = createLogThrottle(now);

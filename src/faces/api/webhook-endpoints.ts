@@ -29,7 +29,7 @@ const PATH = '/v1/webhook-endpoints';
  * permanently.
  */
 const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
-/** In this case, an operator has to configure the process's master key. */
+/** An operator has to configure the process's master key first, so clients should wait longer. */
 const RETRY_SECONDS = 60;
 
 /** The operations that a key can perform on its project's endpoints, by operation id. They are the same ones that operators use. */
@@ -176,7 +176,7 @@ async function answer(
   }
 }
 
-/** Converts a member of a view to the form that a key may read. */
+/** Converts a member of an operator's view to the form that callers with an API key may read. */
 function forKeys(name: string, value: unknown): unknown {
   if (value instanceof Message) return value.write(WORDS);
   return name === 'disabledReason' && typeof value === 'string' ? withoutName(value) : value;

@@ -27,7 +27,7 @@ import { emptyPage, todayPage } from './today/today-page.ts';
 import { addUnmatchedRoutes } from './unmatched/unmatched-routes.ts';
 import { addWebhookRoutes } from './webhooks/webhook-routes.ts';
 
-/** Adds the operators' pages. Without a session, each leads to `/sign-in`. */
+/** Adds the operators' pages. Without a session, every page redirects to `/sign-in`. */
 export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   const routes = createRoutes(app, deps);
   routes.get('/', 'showToday', async ({ visit, request }) => {
@@ -66,13 +66,13 @@ function unknownPage(url: string): Page {
   };
 }
 
-/** The invoice's own page explains it. */
+/** The explanation is empty, because the invoice's own page explains it. */
 const nameInvoice = async (_db: unknown, { id }: { id: string }): Promise<Explanation> => ({
   ...{ verdict: [], subject: { form: 'invoice', invoiceId: encodeId('inv', id) }, fields: [] },
   ...{ timeline: [], omissions: [], next: [] },
 });
 
-/** Kinds of ids with their own page. */
+/** The kinds of ids that have a page. */
 const PAGES = [
   ['evt', '/events'],
   ['req', '/requests'],

@@ -1,4 +1,4 @@
-/** The result of one attempt. `error` is a class, a colon, and the failure in plain words, without secrets. */
+/** The result of one attempt. `error` consists of a class, a colon, and a description of the failure in plain words, without secrets. */
 export type Attempt =
   | { kind: 'sent' }
   | { kind: 'failed'; error: string; retryAfterMs: number | null }

@@ -41,8 +41,8 @@ export type ChannelLine = {
 };
 
 /**
- * This is longer than an attempt and recording it take together. After a crash during an attempt, the message is sent again after this
- * time.
+ * An attempt and the recording of its result together take less time than this. After a crash during an attempt, the message is sent again
+ * after this time.
  */
 const CLAIM_MS = 2 * ATTEMPT_MS;
 const MAX_DIGEST = 1000;
@@ -51,7 +51,7 @@ const BACKOFF = { firstMs: 5000, longestMs: 600_000 };
 
 export function createChannelLine(deps: LineDeps): ChannelLine {
   const pace = createChannelPace(() => performance.now());
-  /** Notifications that were delivered but couldn't be recorded, so they must not be sent again. */
+  /** Notifications that were delivered, although this couldn't be recorded. They must not be sent again. */
   const unrecorded = new Set<string>();
   let working: Promise<void> | null = null;
   return {
@@ -76,7 +76,7 @@ const NOT_SENT = "could not send or record a channel's notifications; Quittance 
 
 type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
 
-/** Sends until nothing is due, the channel fails, its pace is exceeded, or another process takes over. */
+/** Sends messages until nothing is due, the channel fails, its pace is exceeded, or another process takes over. */
 async function sendDue(line: Line, channel: NotifyChannel): Promise<void> {
   const { db, now, pace, isLeader, stopping } = line;
   while (isLeader() && !stopping.aborted) {

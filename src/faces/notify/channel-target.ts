@@ -60,7 +60,7 @@ export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<Open
 
 /**
  * Encrypts every target with the current master key, in batches of 500. `lost` contains the ids of channels whose target can't be decrypted
- * with any key. These don't change, and must be added again.
+ * with any key. Their rows don't change, and the operator must add these channels again.
  */
 export async function reencryptTargets(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
   const done = { resealed: 0, lost: [] as string[] };

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { encodeId } from '../../core/domain/ids.ts';
 import type { Notification } from '../../core/store/outbox/notifications.ts';
 
-/** A message is a notification, or a digest of several. A retry has the same `id`, but a message with other content has a different one. */
+/**
+ * A message is a notification, or a digest of several. A retry has the same `id`, and a message with different content has a different one.
+ */
 export type Message = {
   id: string;
   title: string;
@@ -54,7 +56,7 @@ function composeWords(rows: readonly Notification[]): Message {
   return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
 }
 
-/** Derives a UUID from all ids. It has the timestamp of the first id. */
+/** Derives a UUID from all ids. The UUID contains the timestamp of the first id. */
 function idOfDigest(rows: readonly Notification[]): string {
   const ids = rows.map(({ id }) => id).sort();
   const hash = createHash('sha256').update(ids.join()).digest('hex');

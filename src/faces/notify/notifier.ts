@@ -54,10 +54,10 @@ export type NotifierOptions = {
   attemptMs?: number;
 };
 
-/** How often to check for news. Even if an attempt fails, a message then arrives within a minute. */
+/** How often to check for news. With this interval, a message arrives within a minute even if an attempt fails. */
 const POLL_MS = 2000;
 const LEASE = 'notifier';
-/** A process that stops releases the lease. After a crash, another process takes over after this time. */
+/** A process releases the lease when it stops. After a crash, another process takes over after this time. */
 const LEASE_MS = 10_000;
 const TIDY_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -211,8 +211,8 @@ async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
 }
 
 /**
- * The summary is due from its minute on, because arriving late is better than not arriving. It's skipped on the day on which the channel
- * was added, if that was after this minute.
+ * The summary is due from its minute on, because a late summary is better than none. It's skipped on the day on which the channel was
+ * added, if that was after this minute.
  */
 async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: UnixMs): Promise<void> {
   const { id, summaryAt, timeZone, createdAt } = channel;

@@ -16,7 +16,7 @@ import { clipText, type Message } from './message.ts';
 export const ATTEMPT_MS = 10_000;
 
 export type SendDeps = {
-  /** Its attempts must not take longer than `ATTEMPT_MS`. */
+  /** An attempt must not take longer than `ATTEMPT_MS`. */
   sender: WebhookSender;
   now(): UnixMs;
   /** Aborts all attempts. */
@@ -91,8 +91,8 @@ async function open(
 }
 
 /**
- * TLS with a verified certificate is required. In the operator's own network, plaintext and self-signed certificates are accepted: an
- * attacker who can listen there needs no more.
+ * TLS with a verified certificate is required. In the operator's own network, plaintext and self-signed certificates are accepted, because
+ * an attacker who can listen there is already inside that network.
  */
 function transportOptions({ host, port, isTls, login, isOwnNetwork }: MailTarget, socket: Socket, { ca }: MailOptions) {
   const verified = isOwnNetwork ? { rejectUnauthorized: false } : {};

@@ -13,7 +13,7 @@ const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
 type Asset = { text: string; version: string; path: string; url: string; type: string };
 
 /**
- * Reads an asset at startup, because the files are small and a missing one should be noticed then. Every style sheet begins with
+ * Reads an asset at startup, because the files are small, and so that a missing file is noticed at once. Every style sheet begins with
  * `tokens.css`. Comments and unnecessary whitespace are removed.
  */
 export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
@@ -117,7 +117,7 @@ export async function sendCompressed(
   return reply.header('Content-Encoding', coding).send(compressed);
 }
 
-/** `gzip`, ` br;q=0.5`, `*;q=0`. With a malformed weight, the coding isn't accepted. */
+/** `gzip`, ` br;q=0.5`, `*;q=0`. A coding with a malformed weight isn't accepted. */
 const ACCEPTED = /^\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i;
 /** This is more than any client sends. */
 const MAX_CODINGS = 20;

@@ -55,10 +55,10 @@ type Remembered = { key: KnownKey; isAllowedFrom: ((ip: string) => boolean) | nu
 
 /**
  * A cached key saves a round trip, but it never decides on its own: each statement that creates or reads data checks the key in the
- * database, so a revoked key is refused immediately. This only limits how long project settings can be stale.
+ * database, so a revoked key is refused immediately. This lifetime only limits for how long project settings can be out of date.
  */
 const FRESH_MS = 10_000;
-/** How long an unknown id isn't queried again. A key is issued only after its id has been stored. */
+/** For this long, an unknown id isn't queried again. A key is issued only after its id has been stored. */
 const ABSENT_MS = 10_000;
 export const MAX_REMEMBERED = 10_000;
 
@@ -71,7 +71,7 @@ type AuthenticatorDeps = {
 
 /**
  * Finds a request's caller. A key that was valid before is read again without using a token. Any other key uses a token of the client
- * network's bucket, which is returned if the key is valid. So the bucket limits the database load of wrong keys.
+ * network's bucket, which is returned if the key is valid. So the bucket limits the database load that wrong keys cause.
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { failureBuckets, now } = deps;

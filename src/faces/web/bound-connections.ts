@@ -8,8 +8,8 @@ export type ConnectionLimits = { total: number; idleOfNetwork: number };
 
 /**
  * The total allows for 10,000 streams to open pages, plus other connections. An idle connection needs about 10 KiB. A network may have
- * 1,024 idle connections, and as many again of known callers. That is twice the kernel's backlog (511), so that a newcomer in a crowd isn't
- * disconnected before its request has been read.
+ * 1,024 idle connections from strangers, and another 1,024 from known callers. Each number is twice the kernel's backlog (511), so that a
+ * newcomer in a crowd isn't disconnected before its request has been read.
  */
 export const CONNECTION_LIMITS: ConnectionLimits = { total: 12_000, idleOfNetwork: 1024 };
 /** Node.js counts a connection until a moment after it was closed. */
@@ -92,7 +92,7 @@ export function boundConnections(
 /** Counts connections by network, and chooses the one to close. */
 function createPlaces({ total }: ConnectionLimits) {
   const [strangers, known] = [createFairQueue<Socket>(), createFairQueue<Socket>()];
-  /** Connections that carry strangers' requests in progress, including callers who weren't known yet when the request began. */
+  /** Connections with a request in progress from a stranger, or from a caller who wasn't known yet when the request began. */
   const carrying = createFairQueue<Socket>();
   const hasMost = (network: string) => carrying.countOf(network) > total / 2;
   const takeIdle = (of: typeof known, beyond: number) => {
@@ -112,8 +112,8 @@ function createPlaces({ total }: ConnectionLimits) {
     /** Removes and returns the connection to close for a newcomer from this network, if there is one. */
     takeFor: (newcomer: string) => {
       const largest = carrying.largest() ?? '';
-      // If one network is that large, the only connection of another network may not have been read yet, and each new connection of the
-      // large network would close it.
+      // If one network is that large, the request on another network's only connection may not have been read yet. Without this exception,
+      // each new connection of the large network could close it.
       const beyond = hasMost(largest) ? 1 : 0;
       return (
         takeIdle(strangers, beyond) ??

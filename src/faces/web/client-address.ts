@@ -65,7 +65,7 @@ const MAPPED = /^(?:0{0,4}:){2,5}ffff:(?:([0-9.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4
 export function plainAddress(text: string): string | null {
   const [, bracketed, dotted] = WITH_PORT.exec(text) ?? [];
   const [address = ''] = (bracketed ?? dotted ?? text).split('%', 1);
-  // Only IPv6 addresses have brackets.
+  // Only IPv6 addresses may be in brackets.
   if (isIP(address) === 0 || (bracketed !== undefined && isIP(address) === 4)) return null;
   const [, last, high, low] = MAPPED.exec(address) ?? [];
   if (last !== undefined) return last;
@@ -84,7 +84,7 @@ export function clientNetwork(ip: string): string {
 }
 
 function groupsOf(text: string): number[] {
-  // The last two groups may be written as an IPv4 address. They aren't part of the network.
+  // The last two groups may be written as an IPv4 address, but they aren't part of the network.
   return text === ''
     ? []
     : text.split(':').flatMap((group) => (group.includes('.') ? [0, 0] : [Number.parseInt(group, 16)]));

@@ -24,7 +24,7 @@ export function createFairQueue<Item>(): FairQueue<Item> {
     bySize[from]?.delete(holder);
     bySize[to] ??= new Set();
     if (to > 0) bySize[to].add(holder);
-    // Sizes change by one, so a holder that was the only largest is still among the largest.
+    // A size changes only by one, so if a holder alone had the most items, it's still among those with the most.
     if (to > most || (from === most && bySize[from]?.size === 0)) most = to;
   };
   const remove = (holder: string, item: Item) => {

@@ -54,8 +54,8 @@ export function headerValues({ rawHeaders }: IncomingMessage, name: string): str
 }
 
 /**
- * The headers of every response, unless it sets stricter ones. Browsers must not guess its type, load anything for it, or show it in a
- * frame.
+ * The headers of every response, unless it sets stricter ones. Browsers must not guess a response's type, load anything for it, or show it
+ * in a frame.
  */
 export const ANSWER_HEADERS = {
   'X-Content-Type-Options': 'nosniff',

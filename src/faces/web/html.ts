@@ -22,7 +22,10 @@ export function rawHtml(text: string): Html {
   return new SafeHtml(text);
 }
 
-/** Escapes text between tags, where quotes have no meaning: leaving them unescaped makes a program a sixth smaller. Not for attributes. */
+/**
+ * Escapes text between tags. Quotes have no meaning there, and leaving them unescaped makes the code examples a sixth smaller. Not for
+ * attributes.
+ */
 export function betweenTags(text: string): Html {
   return new SafeHtml(text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
 }

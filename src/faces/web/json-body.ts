@@ -41,7 +41,7 @@ export function readJsonObject(body: Uint8Array): JsonBody {
 /** An unclosed object or list: its keys so far (`null` for a list), the path prefix of its members, and the current member. */
 type Open = { keys: Set<string> | null; prefix: string; member: string | number };
 
-/** The beginning of a longer path is enough. The limit keeps many long paths cheap. */
+/** For a longer path, its beginning is enough. The limit keeps the cost of many long paths low. */
 const MAX_PREFIX = 100;
 
 /**

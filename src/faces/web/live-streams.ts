@@ -26,7 +26,7 @@ export const STREAM_HEADERS = {
 const BEAT_MS = 15_000;
 /** One hour plus up to 12 minutes so that streams opened together don't reconnect together. */
 const LIFE_BEATS = { least: 240, spread: 48 };
-/** A whole page has 10 KB. If several of them haven't been read, the reader must be gone. */
+/** A whole page has 10 KB. A reader that has left several pages unread must be gone. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const RETRY_MS = 3000;
 /** A slice blocks the process's other work for no longer than this. */
@@ -62,7 +62,7 @@ export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; be
         streams.delete(stream);
         toBeat.remove(stream);
       });
-      // A connection that has carried a stream isn't worth keeping, and a kept one would delay the end of the service.
+      // A connection that has carried a stream isn't worth keeping open, and would delay a stop of the service.
       response.writeHead(200, { ...headers, Connection: 'close' });
       // The first beat is sent immediately. If a page doesn't receive it, a proxy must be buffering the stream.
       response.write(`retry: ${RETRY_MS}\n${beat()}`);

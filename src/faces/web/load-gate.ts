@@ -2,13 +2,13 @@ import { createFairQueue } from './fair-queue.ts';
 
 /**
  * The queues of requests. `api` is for callers with a key known to be valid, and `page` for payers' pages. `live` is for open pages'
- * streams, which cause no work once they are open. `stranger` is for first-time callers and junk.
+ * streams, which cause no work once they are open. `stranger` is for first-time callers and for junk requests.
  */
 export type QueueName = (typeof LINES)[number];
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 
 /**
- * A request that no work has been done for yet. Exactly one of `begin` and `refuse` is called, once. The clients of a queue take turns;
+ * A request for which no work has been done yet. Exactly one of `begin` and `refuse` is called, once. The clients of a queue take turns;
  * `client` is a network or a key.
  */
 type Ticket = { client: string; begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
@@ -25,9 +25,9 @@ export type LoadGate = {
 };
 
 export type Places = {
-  /** If this many requests are in progress, over all queues, a queue waits. Streams don't count. */
+  /** A queue waits while this many requests of all queues together are in progress. Streams don't count. */
   underWay: Record<Exclude<QueueName, 'live'>, number>;
-  /** The maximum number of these for strangers. */
+  /** The maximum number of strangers' requests in progress. */
   strangers: number;
   /** The number of requests that begin per turn of the event loop. */
   perTurn: number;
@@ -51,21 +51,22 @@ export type GateLimits = {
 };
 
 /**
- * A lag of 150 ms, at every moment of a quarter of a second, is more than a watcher that catches up causes. Payers are served first and
+ * A lag of 150 ms that lasts for a quarter of a second is more than a watcher causes when it catches up. Payers are served first and
  * refused last. An order can be placed again, but a payer without a page may pay twice or not at all.
  *
- * With at most 64 requests, something else causes the lag: the watcher, or other programs on a machine that is too small. That many
- * requests take a twentieth of a second. Refusing them wouldn't help, and the service would answer nothing while the lag lasts.
+ * With at most 64 requests, which need a twentieth of a second, something else causes the lag: the watcher, or other programs on a machine
+ * that is too small. Refusing these requests wouldn't help, and the service would answer nothing while the lag lasts.
  *
- * Strangers are refused at half the lag of API callers, because strangers cause the lag in a flood. They leave a quarter of the places to
- * API callers.
+ * Strangers are refused at half the lag of API callers, because it's strangers who cause the lag in a flood. A quarter of the places can't
+ * be used by strangers, and is left to API callers.
  *
- * 128 requests keep ten database connections and the processor busy. More in progress aren't faster, only later. 256 more waiting ones take
- * a tenth of a second. The 500 page requests that one client network may send at once fit twice. Sixteen per turn take a few
- * milliseconds, and that many reads share one statement.
+ * 128 requests keep ten database connections and the processor busy. With more requests in progress, each takes longer, and the throughput
+ * stays the same. Another 256 waiting requests take a tenth of a second. There's room for twice the 500 page requests that one client
+ * network may send at once. Sixteen requests per turn take a few milliseconds, and that many reads share one statement.
  *
- * If the watcher or the webhooks share the process and are late, requests get fewer places. Under a flood, that work then waits only for a
- * few turns of the event loop and of PostgreSQL, which has fewer cores than connections. That costs a tenth of the throughput in a flood.
+ * If the watcher or the webhooks share the process and are late, requests get fewer places. In a flood, the watcher and the webhooks then
+ * wait only for a few turns of the event loop, and of PostgreSQL, which has fewer cores than connections. This costs a tenth of the
+ * throughput in a flood.
  */
 export const LIMITS: GateLimits = {
   lagMs: { api: 150, page: 500, live: 500, stranger: 75 },
@@ -95,8 +96,8 @@ type QueuedTicket = { ticket: Ticket; sinceMs: number };
  * soon, however many requests arrive. Excess requests are refused before any work is done for them. A refusal is held for a moment, because
  * a client that retries immediately would use up the saved work with refusals.
  *
- * The clients of a queue take turns. In a full queue, the client with the most requests loses its oldest one to a client that has fewer. So
- * no client is refused because of another client's requests.
+ * The clients of a queue take turns. In a full queue, the client with the most requests loses its oldest one to a client that has fewer.
+ * This way, no client is refused because of another client's requests.
  */
 export function createLoadGate(
   { lagMs, requestShare }: { lagMs(): number; requestShare(): number },
@@ -182,7 +183,7 @@ function createQueues() {
 
 type Queues = ReturnType<typeof createQueues>;
 
-/** Interpolates between the least and the most geometrically: half of the share between 6 and 128 is 28. */
+/** Interpolates geometrically between the smallest and the largest numbers of places: half of the share between 6 and 128 is 28. */
 function placesAt({ least, most }: GateLimits, share: number): Places {
   if (share >= 1) return most;
   const between = (low: number, high: number) => Math.round(low * (high / low) ** share);
@@ -215,12 +216,12 @@ function createPlaces(limits: () => Places) {
 }
 
 /**
- * Holds refusals for a moment, up to a maximum number. The more are being held, the longer it takes, so that at most `heldPerSecond` are
- * sent.
+ * Holds refusals for a moment, up to a maximum number. If many refusals are being held, each is held longer, so that at most
+ * `heldPerSecond` are sent per second.
  */
 function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;
-  // In whole steps so that Node.js keeps few timer lists.
+  // The time is rounded to whole steps, so that Node.js keeps few timer lists.
   const timeOf = () => holdMs * (1 + Math.floor((held * 1000) / (heldPerSecond * holdMs)));
   const hold = (send: (isHeld: boolean) => void) => {
     if (held >= most) return send(false);
@@ -239,8 +240,8 @@ function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
 }
 
 /**
- * Refuses requests that have been waiting too long. Requests that can begin do so in the next turns, so this matters only if none ends
- * because the database is hanging. Returns a function that schedules the next sweep.
+ * Refuses requests that have been waiting too long. Requests that can begin do so in the next turns, so this matters only if no request
+ * ends, because the database is hanging. Returns a function that schedules the next sweep.
  */
 function createSweeper({ of, count }: Queues, { maxWaitMs }: GateLimits, onLate: (ticket: Ticket) => void): () => void {
   let sweeper: NodeJS.Timeout | undefined;

@@ -10,7 +10,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Served = {
   registry: Registry;
-  /** Runs each time before the metrics are read. */
+  /** This function runs each time before the metrics are read. */
   refresh(): void;
   readiness(): Promise<{ isReady: boolean; body: object }>;
 };

@@ -169,7 +169,7 @@ export function problemBody(problem: Problem, publicUrl: string, requestId: stri
 /** How long a client should wait if the service is unavailable: about as long as a database failover takes. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** In this case an operator has to act. */
+/** The wait if an operator has to fix the damage first. */
 const DAMAGED_RETRY_SECONDS = 60;
 
 /** `reason` must be safe to publish. It starts with a lower-case letter and has no full stop. */
@@ -223,7 +223,7 @@ export function problemOf(
 /** The clocks are compared every five seconds. */
 const CLOCKS_RETRY_SECONDS = 5;
 
-/** No invoice is created while its deadline would be uncertain. */
+/** Returns the problem for clocks that disagree. No invoice is created while its deadline would be uncertain. */
 export function clocksApart(problem: string): Problem {
   return new Problem('UNAVAILABLE', `No invoice was created. ${problem} Then retry with the same Idempotency-Key.`, {
     headers: { 'Retry-After': String(CLOCKS_RETRY_SECONDS) },

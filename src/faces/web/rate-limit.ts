@@ -24,7 +24,7 @@ export function createTokenBuckets({ perSecond, burst }: RateLimit, maxBuckets =
   return {
     take: (name, nowMs) => {
       const bucket = buckets.get(name) ?? { name: copyOf(name), tokens: burst, filledMs: nowMs };
-      // Re-inserted at the end: a Map iterates in insertion order, so the first is the least recently used.
+      // The bucket moves to the end. A Map iterates in insertion order, so its first bucket is the least recently used one.
       buckets.delete(name);
       buckets.set(bucket.name, bucket);
       if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? name);

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { readJsonObject } from './json-body.ts';
 import { type FieldError, Problem } from './problem.ts';
 
-/** A list of as many addresses as one call accepts. */
+/** This is enough for the largest list of addresses that one call accepts. */
 export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
 /** The placeholder in a path for a member that is left out. */
 const LEFT_OUT = '-';

@@ -1,7 +1,7 @@
 import { encode } from 'uqr';
 import { type Html, html } from './html.ts';
 
-/** White modules around the code. The standard requires 4, and scanners in dark rooms need them. */
+/** The number of white modules around the code. The standard requires 4, and scanners in dark rooms need them. */
 const QUIET_MODULES = 4;
 
 /**
@@ -17,9 +17,12 @@ export function renderQr(address: string, label: string, modulePixels = 5): Html
   return html`<svg class="qr" role="img" aria-label="${label}" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path stroke="#000" d="${path}"/></svg>`;
 }
 
-/** Drawing a code takes a millisecond, longer than the rest of the page, but a project's invoices share only a few addresses. */
+/**
+ * The codes are cached, because drawing one takes a millisecond, longer than the rest of the page, and a project's invoices share only a
+ * few addresses.
+ */
 const drawn = new Map<string, { size: number; path: string }>();
-/** At 3 KB each, they take 3 MB. */
+/** At 3 KB each, this many codes need 3 MB. */
 const MAX_DRAWN = 1000;
 
 function draw(address: string): { size: number; path: string } {

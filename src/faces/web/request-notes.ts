@@ -3,7 +3,7 @@ import type { Problem } from './problem.ts';
 
 /** Facts about a request that are found while it's answered, for the request log. */
 export type RequestNotes = {
-  /** The request's valid key (UUIDs). It may have been revoked a moment ago. */
+  /** The request's valid key (UUIDs). The key may have been revoked a moment ago. */
   key: { id: string; projectId: string } | null;
   /** Whether the key's request was within its limit and hadn't been refused earlier. */
   isAdmitted: boolean;

@@ -117,7 +117,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 function tellOfAnswers(app: FastifyInstance, options: ServerOptions): void {
   const lines = createRequestLines({ ...options, isOn: options.requestLines === true });
-  // Not `onResponse`, because Fastify would add listeners to each response's stream.
+  // This hook isn't `onResponse`, for which Fastify would add listeners to each response's stream.
   app.addHook('onSend', (request: TimedRequest, reply, payload, done) => {
     const route = request.routeOptions.url ?? 'none';
     const labels = { method: request.method, route, status: String(reply.statusCode) };
@@ -134,7 +134,10 @@ function hostName({ headers }: FastifyRequest): string {
   return (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
 }
 
-/** Responds to a request for another host name. A page under that name was directed to this address, perhaps by its own name server. */
+/**
+ * Responds to a request for another host name. A web page under that name may have sent the request, after its own name server had directed
+ * the name to this address.
+ */
 function answerMisdirected(request: FastifyRequest, reply: FastifyReply): void {
   const detail = `This server does not serve the host ${hostName(request).slice(0, 100)}.`;
   const body = { type: 'about:blank', title: 'Misdirected Request', status: 421, code: 'MISDIRECTED', detail };
@@ -230,7 +233,7 @@ function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals):
     refusals.note(error, request.id);
     return unavailable(shortageBehind(error) ?? 'the database does not respond');
   }
-  // The database layer logs these and raises the alarms, for other readers as well.
+  // The database layer logs these errors and raises their alarms, because other code reads the same rows.
   if (error instanceof AppError && error.code === 'ADDRESS_DAMAGED') return problemOf('address-damaged');
   if (error instanceof AppError && error.code === 'ROW_CHANGED') return problemOf('row-changed');
   if (error instanceof AppError && error.code === 'ADDRESS_NOT_VOUCHED') return problemOf('address-not-vouched');
@@ -315,8 +318,8 @@ function bearOddRequests(app: FastifyInstance): void {
   app.server.maxHeadersCount = 0;
   // Expectations other than 100-continue may be ignored (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // This server supports no other protocol. Node.js loses requests that were pipelined behind such a request, so the client must send them
-  // again.
+  // This server doesn't support any other protocol. Node.js loses requests that were pipelined behind such a request, so the client must
+  // send them again.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
     done();
@@ -343,8 +346,8 @@ type LoopLag = { lagMs(): number; stop(): void };
 const [RESOLUTION_MS, WINDOW_MS] = [20, 250];
 
 /**
- * Measures how many milliseconds an event at a random moment waits for the event loop, over the last quarter of a second. The mean of the
- * turns isn't enough: a hundred short turns hide the long one that affected nearly every event.
+ * Measures how many milliseconds an event at a random moment waits for the event loop, over the last quarter of a second. The mean length
+ * of the turns isn't enough, because a hundred short turns can hide the long one that affected nearly every event.
  */
 export function startLoopLag(): LoopLag {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -425,7 +428,8 @@ export function boundUnsentAnswers(app: FastifyInstance, maxBytes = MAX_UNSENT_B
     if (bytes >= LEAST_BYTES && !request.raw.socket.destroyed) {
       unsent.set(reply.raw, { bytes, cut: () => request.raw.socket.destroy() });
       total += bytes;
-      // A response that waits behind another one on its connection may never emit `close`. It's forgotten when it's the oldest.
+      // A response that waits behind another one on its connection may never emit `close`. Such a response is forgotten when it's the
+      // oldest one.
       reply.raw.once('close', () => forget(reply.raw));
     }
     for (const [answer, { cut }] of unsent) {

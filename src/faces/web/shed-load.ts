@@ -34,7 +34,7 @@ const LOG_MS = 60_000;
 /** If a client disconnects, it isn't counted as refused. */
 const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
 
-/** The queue of a request that is in progress, and of one whose body hasn't arrived yet. */
+/** `BEGUN` holds the queue of a request that is in progress, and `READING` the queue of a request whose body hasn't arrived yet. */
 const BEGUN = Symbol('begun');
 const READING = Symbol('reading');
 /** Releases a started request's place. */
@@ -114,8 +114,8 @@ export function shedLoad(
   app.addHook('onSend', (request: CountedRequest, reply: FastifyReply, payload, done) => {
     const line = request[BEGUN];
     endPlace(request);
-    // A client that exceeds a limit might retry immediately. A caller with a key needs the response immediately, and waits as long as it
-    // says.
+    // A client that exceeds a limit might retry immediately. A caller with a key needs the response immediately, and then waits for as long
+    // as the response says.
     if (reply.statusCode !== 429 || line === undefined || line === 'api') return done(null, payload);
     gate.hold((isHeld) => {
       if (!isHeld) reply.header('Connection', 'close');

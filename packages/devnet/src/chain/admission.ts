@@ -15,7 +15,7 @@ export interface PendingTransaction {
   readonly hidden?: HiddenFields;
 }
 
-/** Why a node refuses a broadcast, with the `GrpcAPI.Return.response_code` value and the message text. */
+/** The reason for which a node refuses a broadcast: the `GrpcAPI.Return.response_code` value and the message text. */
 export interface Refusal {
   readonly code:
     | 'SIGERROR'
@@ -75,7 +75,7 @@ export function blockRefusal({ raw }: PendingTransaction, { head, state, block }
   return reason === null ? null : { code: 'CONTRACT_VALIDATE_ERROR', message: `Contract validate error : ${reason}` };
 }
 
-/** Returns the reference for a transaction that is built now: the low two bytes of a height, and bytes 8..15 of that block's id. */
+/** Returns the block reference for a new transaction: the low two bytes of a height, and bytes 8..15 of that block's id. */
 export function referenceOf(block: Block): { refBlockBytes: string; refBlockHash: string } {
   return { refBlockBytes: block.id.slice(12, 16), refBlockHash: block.id.slice(16, 32) };
 }

@@ -25,7 +25,10 @@ export interface Block {
     readonly timestamp: number;
     readonly parentHash: string;
   };
-  /** Holds fields of the header's raw_data that java-tron doesn't know, as hex in wire format. They come last, and JSON omits them. */
+  /**
+   * Holds fields of the header's raw_data that java-tron doesn't know, as hex in wire format. These fields are written last, and JSON omits
+   * them.
+   */
   readonly hiddenHeader?: string;
   /** Whether the header's bytes contain no time, as in a genesis block. */
   readonly hidesTime?: boolean;
@@ -67,8 +70,8 @@ export function sealBlock(
 }
 
 /**
- * Returns a copy of the block with another parent and the Merkle root of its current transactions. It's signed with `key`, or keeps its old
- * signature if that is null.
+ * Returns a copy of the block with another parent and the Merkle root of its current transactions. The copy is signed with `key`. If `key`
+ * is null, the copy keeps the old signature.
  */
 export function resealBlock(block: Block, { parentId, key }: { parentId: string; key: Uint8Array | null }): Block {
   const root = txTrieRoot(block.transactions.map(transactionBytesOf));

@@ -10,7 +10,10 @@ export interface ChainStart {
   readonly transactionHeights: Map<string, number>;
   /** The height of each producer's last block, by the producer's index. */
   readonly latestByTurn: readonly number[];
-  /** How many blocks each producer has made, by its index. Older snapshots don't have this count, so it starts there. */
+  /**
+   * How many blocks each producer has made, by its index. Older snapshots don't contain the counts, so the counts start at zero after such
+   * a snapshot.
+   */
   readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
   readonly schedule: Schedule;
@@ -19,7 +22,7 @@ export interface ChainStart {
 export interface Chain {
   readonly state: State;
   schedule(): Schedule;
-  /** Takes effect for later blocks. A fork doesn't undo it. */
+  /** Sets the schedule for later blocks. A fork doesn't undo this. */
   setSchedule(schedule: Schedule): void;
   head(): Block;
   solidNumber(): number;
@@ -43,8 +46,8 @@ export interface Chain {
 }
 
 /**
- * The number of blocks kept in memory, because clients read near the head. Older blocks are read from the log. More are kept only if they
- * aren't solid yet.
+ * The number of blocks kept in memory, because clients read near the head. Older blocks are read from the log. Memory contains more blocks
+ * than this only while they aren't solid yet.
  */
 const RECENT_BLOCKS = 64;
 
@@ -138,7 +141,7 @@ function createTurns(start: ChainStart) {
   return {
     latest: (turn: number) => latest[turn] ?? 0,
     allLatest: () => Array.from(latest, (height) => height ?? 0),
-    /** Returns how many blocks each producer has made, not counting the blocks in these turns. */
+    /** Returns how many blocks each producer has made, without one block for each of these turns. */
     producedWithout(turns: readonly number[]): number[] {
       const counts = Array.from(produced, (blocks) => blocks ?? 0);
       for (const turn of turns) counts[turn] = (counts[turn] ?? 0) - 1;
@@ -191,7 +194,7 @@ function createRecentBlocks() {
 }
 
 /**
- * Returns the solid height, which is the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`).
+ * Returns the solid height: the highest one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`).
  * `latest` contains the height of each active producer's last block, or 0 if it has made none.
  */
 function solidNumberOf(latest: readonly number[]): number {

@@ -20,7 +20,7 @@ const NO_PRODUCER = -1;
 const WITNESS =
   'A new system must allow existing systems to be linked together without requiring any central control or coordination';
 
-/** The owner of the genesis allocations in wire format: this text instead of an address. */
+/** In wire format, the genesis allocations belong to this text instead of an address. */
 const NOBODY = bytesToHex(utf8ToBytes('0x000000000000000000000'));
 
 const TRANSFER_URL = 'type.googleapis.com/protocol.TransferContract';
@@ -49,7 +49,7 @@ export function genesisBlock(timestampMs: number): Block {
   return { ...block, id: blockIdOf(headerBytes(block), 0) };
 }
 
-/** Returns block 0 as older directories have it, which is less like a real one. */
+/** Returns the block 0 that older directories contain. It resembles a real block 0 less. */
 export function firstGenesisBlock(timestampMs: number): Block {
   const parentHash = bytesToHex(sha256(utf8ToBytes(FIRST_TEXT)));
   const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash, timestamp: timestampMs };

@@ -52,8 +52,8 @@ type LogLine =
   | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
 
 /**
- * After a kill, at most about this many blocks are replayed when opening. With 1,000, replaying took most of the time that it took to open
- * 200,000 blocks.
+ * After a kill, at most about this many blocks are replayed when opening. With 1,000, opening a chain of 200,000 blocks spent most of its
+ * time on replaying.
  */
 const SNAPSHOT_EVERY_BLOCKS = 250;
 
@@ -74,8 +74,8 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   const snapshots = dataDir === null ? null : openSnapshots(dataDir);
   let snapshotNumber = 0;
   let pending: () => string[] = () => [];
-  // Each schedule with the position of its line, so that a snapshot contains the schedule for its block. Older ones are dropped with each
-  // snapshot.
+  // Each schedule is kept with the position of its line, so that a snapshot contains the schedule for its block. Each snapshot drops the
+  // older schedules.
   let schedules: { readonly position: number; readonly schedule: Schedule }[] = [];
   const write = (line: LogLine) => log.append([JSON.stringify(line)]);
   const readLine = (position: number) => JSON.parse(log.read(position)) as LogLine;
@@ -165,7 +165,7 @@ function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): C
     [trxKey(PENNILESS.account), PENNILESS_SUN],
   ] as const;
   if (snapshot !== null) {
-    // Directories that are older than this account get it when their first snapshot is opened.
+    // Directories from before this account was introduced get it when their first snapshot is opened.
     const state = [...penniless, ...snapshot.state];
     return { ...snapshot, state, block, schedule: snapshot.schedule ?? first };
   }
@@ -204,7 +204,7 @@ function recordOfLine(line: LogLine, position: number): LedgerRecord {
   }
 }
 
-/** An append-only log. A line is identified by its position. */
+/** An append-only log. Each line is identified by its position. */
 interface ChainLog {
   /** Appends lines and returns the position of the first one. When this returns, the operating system has received them. */
   append(lines: readonly string[]): number;
@@ -287,8 +287,8 @@ function scan(
   visit: (line: string, position: number) => boolean,
 ): void {
   let [lineStart, offset, carried] = [from, from, Buffer.alloc(0)];
-  // A block without transactions has about 400 bytes, so a single block is read with little waste, and a run of blocks in larger and larger
-  // steps.
+  // A block without transactions has about 400 bytes, so the first step reads a single block with little waste. For a run of blocks, the
+  // steps get larger.
   let chunkBytes = 1024;
   while (offset < end) {
     const chunk = Buffer.alloc(Math.min(chunkBytes, end - offset));
@@ -352,8 +352,8 @@ const TRANSACTION_BYTES = 40;
 
 /**
  * There are three files: `snapshot.json`, which is replaced as a whole, and two indexes with fixed-width entries. Only the number of
- * entries given in `snapshot.json` counts. Solid blocks never change, so entries are only appended. Any entries after those were written by
- * a process that was killed, and are overwritten.
+ * entries given in `snapshot.json` counts. Solid blocks never change, so entries are only appended. Later entries were written by a process
+ * that was killed, and will be overwritten.
  */
 function openSnapshots(dataDir: string): Snapshots {
   const path = join(dataDir, 'snapshot.json');
@@ -426,7 +426,7 @@ function openIndex(path: string): number {
   return openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
 }
 
-/** Returns the first bytes of an index, or null if it has fewer. */
+/** Returns the first `length` bytes of an index, or null if the index is shorter. */
 function readIndex(file: number, length: number): Buffer | null {
   const bytes = Buffer.alloc(length);
   let read = 0;

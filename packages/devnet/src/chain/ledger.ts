@@ -25,12 +25,13 @@ export interface LedgerView {
 export interface Ledger {
   head(): Block;
   schedule(): Schedule;
-  /** Takes effect from the next block on. A fork doesn't undo it. */
+  /** Sets the schedule from the next block on. A fork doesn't undo this. */
   setSchedule(schedule: Schedule): void;
   /** Returns all current and previous producers, by index. */
   witnesses(): readonly Witness[];
   /**
-   * Returns how many slots will pass without a block before the next one, because producers are stalled. Returns null if all of them are.
+   * Returns how many slots will pass without a block before the next one, because producers are stalled. Returns null if all producers are
+   * stalled.
    */
   missedSlots(): number | null;
   solidNumber(): number;
@@ -56,7 +57,7 @@ export interface Ledger {
   close(): void;
 }
 
-/** A real node refuses more than this with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
+/** A real node refuses more pending transactions than this with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
 const MAX_PENDING = 2_000;
 
 /** The main network's peak is 437 per block. More transactions than this wouldn't fit in one line of the log. */

@@ -6,7 +6,7 @@ export type Parameters = Readonly<Record<string, unknown>>;
 /** The exception thrown by java-tron's JSON parser. */
 const PARSE_ERROR = 'org.tron.core.services.http.JsonFormat$ParseException';
 
-/** A request that a node answers with status 200 and `{"Error":"class … : …"}`. Some errors have no class. */
+/** Thrown for a request that a node answers with status 200 and `{"Error":"class … : …"}`. Some errors have no class. */
 export class ParameterError extends Error {
   override name = 'ParameterError';
   readonly #javaClass: string | null;
@@ -22,14 +22,14 @@ export class ParameterError extends Error {
   }
 }
 
-/** Reads text as strictly as java-tron. It's empty if absent; a number is refused. */
+/** Reads text as strictly as java-tron. Returns an empty text if the parameter is absent, and refuses a number. */
 export function exactText(parameters: Parameters, name: string): string {
   const value = parameters[name] ?? '';
   if (typeof value === 'string') return value;
   throw new ParameterError(`${position(parameters, name)}: Expected string.`, PARSE_ERROR);
 }
 
-/** Reads an integer as strictly as java-tron. It's 0 if absent; text is refused. */
+/** Reads an integer as strictly as java-tron. Returns 0 if the parameter is absent, and refuses text. */
 export function exactInteger(parameters: Parameters, name: string): number {
   const value = parameters[name] ?? 0;
   if (Number.isSafeInteger(value)) return value as number;
@@ -65,7 +65,7 @@ export function textParameter(parameters: Parameters, name: string): string {
   throw new ParameterError(`${name} must be text`);
 }
 
-/** Reads an integer that may be a number or digits. As in protobuf, it's 0 if absent. */
+/** Reads an integer that may be a number or digits. As in protobuf, an absent integer is 0. */
 export function integerParameter(parameters: Parameters, name: string): number {
   const text = textParameter(parameters, name);
   const value = text === '' ? 0 : Number(text);

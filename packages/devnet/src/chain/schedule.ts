@@ -80,8 +80,9 @@ export function witnessesOf({ active, known, stalled, rotations }: Schedule): Wi
 }
 
 /**
- * Returns the producer of the block after one by `parentIndex`, and how many turns of stalled producers pass before it. Returns null if all
- * are stalled. `skippedTurns` further turns are skipped. If the previous producer is no longer active, the round starts again.
+ * Returns the producer of the block that follows a block by `parentIndex`, and how many turns of stalled producers pass before it. Returns
+ * null if all producers are stalled. `skippedTurns` further turns are skipped. If the previous producer is no longer active, the round
+ * starts again.
  */
 export function nextTurn(
   { active, stalled }: Schedule,

@@ -24,7 +24,7 @@ export type CallOutcome = {
   readonly output: string;
   readonly logs: readonly LogJson[];
   readonly energy: number;
-  /** The contracts that it called, in order. */
+  /** The other contracts that the call called, in order. */
   readonly calls?: readonly AccountHex[];
   readonly noise?: Noise;
 } | null;

@@ -73,7 +73,7 @@ export function execute(
       const fee = transferFee(state, call);
       state.add(trxKey(call.owner), -(call.amountSun + fee));
       state.add(trxKey(call.to), call.amountSun);
-      // The sender who opens an account pays for bandwidth, which is free otherwise.
+      // A sender who opens an account with a transfer pays for bandwidth, which is free otherwise.
       const receipt = fee > 0n ? { net_fee: CREATE_ACCOUNT_NET_SUN } : { net_usage: netBytes };
       if (fee > 0n) state.set(createdKey(call.to), BigInt(timestampMs));
       return {

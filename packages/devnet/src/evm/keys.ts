@@ -70,7 +70,7 @@ export const STRANGER = keyPair('stranger').account;
 /** The contracts of every devnet. */
 export const { usdt: USDT, fakeUsdt: FAKE_USDT } = DEVNET_CONTRACTS;
 export const MULTISEND = contractAccount('multisend');
-/** A stranger's contract that fills infos with useless bulk. */
+/** A stranger's contract that fills transaction infos with useless bulk. */
 export const NOISE = contractAccount('noise');
 
 /** It takes a third of a millisecond to compute a public key, and one is needed for every block that is read from the log. */

@@ -18,7 +18,10 @@ const MAX_NOISE_BYTES = 64 * 1024 * 1024;
 /** A measurement on a real java-tron: 345 calls, each of which returned 38,400 bytes and used 6,622 energy, made 26.6 MB of JSON. */
 const [ENERGY, ENERGY_BYTES] = [345 * 6_622, 26_604_332];
 
-/** A stranger's attack on anyone who reads infos: it produces `bytes` of JSON in the given shape (an index into `NOISE_SHAPES`). */
+/**
+ * A stranger's attack on programs that read transaction infos: it produces `bytes` of JSON in the given shape (an index into
+ * `NOISE_SHAPES`).
+ */
 const NOISE_FUNCTION: ContractFunction = {
   name: 'noise',
   inputs: ['bytes uint256', 'shape uint256'],

@@ -37,11 +37,11 @@ const APPROVE_ENERGY = 22_600;
 const ADMIN_ENERGY = 25_000;
 const VIEW_ENERGY = 700;
 
-/** The initial supply, which `issue` and `redeem` change. */
+/** The initial supply, before any `issue` or `redeem`. */
 const FIRST_SUPPLY_MICRO = 1_000_000_000_000_000n;
 const MAX_UINT256 = (1n << 256n) - 1n;
 
-/** Tether's contract refuses fees from these values on (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). */
+/** Tether's contract refuses fees of these values or more (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). */
 const FEE_RATE_LIMIT = 20n;
 const FEE_MOST_LIMIT = 50n;
 const MICRO = 1_000_000n;

@@ -2,9 +2,9 @@ import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import { attackerSigner } from '../evm/keys.ts';
 
 /**
- * The node refuses the request, or its response doesn't arrive: `truncated` cuts the JSON in half, `hang` never responds, `reset` breaks
- * the connection, `slow-drip` never ends, `slow-large-answer` sends the complete and correct response at `bytesPerSecond`, and
- * `bracket-bomb` sends `bytes` of `[{},{},…]` (by gRPC, a list with as many empty messages).
+ * The node refuses the request, or its response doesn't arrive. `truncated` cuts the JSON in half, `hang` never responds, `reset` breaks
+ * the connection, and `slow-drip` never ends. `slow-large-answer` sends the complete and correct response at `bytesPerSecond`.
+ * `bracket-bomb` sends `bytes` of `[{},{},…]` or, over gRPC, a list with as many empty messages.
  */
 const REFUSING = [
   'error-200',
@@ -71,7 +71,7 @@ const LYING = [
   'forged-header',
 ] as const;
 
-/** The node lies and makes the headers consistent, from the first changed block up to the head; see `reseal.ts`. */
+/** The node lies, and changes all headers from the first changed block up to the head so that they match the lie; see `reseal.ts`. */
 const RESEALING = ['omitted-transaction-resealed', 'forged-block', 'other-network'] as const;
 
 export const FAULT_KINDS = [...REFUSING, ...BROKEN, ...LYING, ...RESEALING] as const;

@@ -106,7 +106,7 @@ async function sendPieces(response: ServerResponse, pieces: Iterable<string> | A
   await pipeline(Readable.from(pieces), response).catch(() => undefined);
 }
 
-/** Yields JSON of about this many bytes whose parsing takes far more memory. */
+/** Yields about this many bytes of JSON, which need far more memory when they are parsed. */
 function* bracketBomb(bytes = DEFAULT_BOMB_BYTES): Generator<string> {
   yield '[';
   yield* repeat('{},', Math.max(0, Math.ceil(bytes / 3) - 1));

@@ -3,11 +3,12 @@ import { OTHER_GENESIS_PARENT } from '../chain/genesis.ts';
 import { attackerSigner } from '../evm/keys.ts';
 import { hasFault, isResealing, type SettledFault } from './faults.ts';
 
-/** The resealed blocks, by the ids of the real ones. */
+/** Maps the ids of real blocks to the resealed blocks. */
 export type Resealed = Map<string, Block>;
 
 /**
- * About 2 kB each. If a lie is longer than this, it has to be rebuilt from the start now and again, which takes a millisecond per block.
+ * Each block needs about 2 kB. A lie about more blocks than this has to be rebuilt from its start from time to time, at a cost of a
+ * millisecond per block.
  */
 const MAX_REMEMBERED = 20_000;
 

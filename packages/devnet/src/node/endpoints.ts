@@ -99,7 +99,7 @@ function wholeBlock({ view, visible }: EndpointContext, number: number): unknown
   return block === null ? {} : blockJson(block, { detail: true, visible });
 }
 
-/** Hex that isn't an address means an account that doesn't exist. */
+/** Hex that isn't an address is treated as an account that doesn't exist. */
 function getAccount({ view, witnesses, parameters, visible }: EndpointContext): unknown {
   const account = visible
     ? accountParameter(parameters, 'address')
@@ -255,7 +255,7 @@ function missingContractJson(visible: boolean) {
   return { result: { code: 'CONTRACT_VALIDATE_ERROR', message } };
 }
 
-/** Messages are hex, or plain text with `visible`. */
+/** A message is hex or, with `visible`, plain text. */
 function shownMessage(text: string, visible: boolean): string {
   return visible ? text : messageHex(text);
 }

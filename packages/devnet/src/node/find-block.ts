@@ -10,7 +10,7 @@ export function findBlock(view: LedgerView, idOrNum: string): Block | null {
   if (idOrNum === '') return view.block(view.headNumber);
   if (/^[+-]?\d{1,18}$/.test(idOrNum)) {
     const number = Number(idOrNum);
-    // This is java-tron's own text.
+    // The error text is java-tron's own.
     if (number < 0) throw new ParameterError('num must be non-positive number.', null);
     return view.block(number);
   }

@@ -36,7 +36,7 @@ export interface Listener {
 /** java-tron's `maxMessageSize`. Larger bodies are refused. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** This library reads a body before java-tron's own parser does, so errors come with its class name. */
+/** This library reads a body before java-tron's own parser does, so parsing errors contain the library's class name. */
 const JSON_ERROR = 'com.alibaba.fastjson.JSONException';
 
 /** These fields are text in a query string, but numbers and booleans in a body. */
@@ -55,7 +55,7 @@ export async function startHttpServer(
 ): Promise<Listener> {
   const server = createServer((request, response) => {
     handle(request, response, { ...context, host }).catch((error: unknown) => {
-      // Only a bug of the devnet itself leads here. The page shows the error to the developer.
+      // Only a bug in the devnet itself leads here. The page shows the error to the developer.
       if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/html' });
       response.end(`<pre>${error instanceof Error ? error.stack : String(error)}</pre>`);
     });

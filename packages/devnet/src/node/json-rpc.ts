@@ -122,7 +122,10 @@ function matches({ contracts, topics }: LogFilter, log: LogJson): boolean {
   });
 }
 
-/** Returns the requested blocks. If the lower bound is absent or `latest`, it's the head. If the upper bound is, there's no upper limit. */
+/**
+ * Returns the requested blocks. If the lower bound is absent or `latest`, it's the head. If the upper bound is absent or `latest`, there's
+ * no upper limit.
+ */
 function rangeOf(
   { ledger, view }: Pick<EndpointContext, 'ledger' | 'view'>,
   { fromBlock, toBlock, blockHash }: Parameters,
@@ -159,7 +162,7 @@ function heightOf(bound: string, solid: number): number | null {
   throw new JsonRpcError(-32001, `For input string: "${bound.slice(2)}"`, 'java.lang.NumberFormatException');
 }
 
-/** An address has 20 bytes. java-tron refuses it with TRON's prefix 41. */
+/** An address has 20 bytes. java-tron refuses an address that has TRON's prefix 41. */
 function contractsOf(address: unknown): readonly string[] {
   if (address === undefined || address === null) return [];
   if (typeof address === 'string') {

@@ -24,7 +24,7 @@ import {
 import { type Resealed, resealChain } from '../faults/reseal.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
-/** A node's faults, and its resealed blocks by each path's faults. */
+/** A node's faults, and its resealed blocks. Paths with the same faults share their resealed blocks. */
 export interface Sickness {
   readonly faults: readonly SettledFault[];
   readonly resealed: Map<string, Resealed>;
@@ -206,7 +206,7 @@ function lieAbout(block: Block, fault: SettledFault): Block {
   }
 }
 
-/** Lies about the header. These lies come last, so that resealing doesn't undo them. */
+/** Lies about the header. These lies are applied last, so that resealing doesn't undo them. */
 function lieAboutHeader(block: Block, fault: SettledFault): Block {
   const { number, timestamp } = block.header;
   if (number < fault.fromBlock || number > fault.toBlock) return block;
@@ -271,8 +271,8 @@ function withForgedLog(block: Block, fault: SettledFault): Block {
 }
 
 /**
- * Splits the first Transfer of V into two, as a contract with a fee writes them: a to someone else, and V - a. If a exceeds V, the Transfer
- * doesn't change.
+ * Splits the first Transfer into two, as a contract with a fee writes them: a part of the amount for someone else, and the rest for the
+ * real recipient. If the part exceeds the amount, the Transfer doesn't change.
  */
 function withSplit(info: InfoBody, { recipient, amountMicro }: SettledFault): InfoBody {
   const log = info.log ?? [];

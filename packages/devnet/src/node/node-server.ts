@@ -270,8 +270,8 @@ function listen(server: Http2Server, host: string, port: number): Promise<number
 const GRPC_HEADERS = { ':status': 200, 'content-type': 'application/grpc' };
 
 /**
- * The statuses that java-tron, or a server in front of it, ends a call with. All other refusals come from a proxy, which responds with its
- * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and is this text for a lite node
+ * The statuses with which java-tron, or a server in front of it, ends a call. All other refusals come from a proxy, which responds with its
+ * own page. If java-tron limits requests, its message is empty (`RateLimiterInterceptor`). A lite node sends the text below
  * (`LiteFnQueryGrpcInterceptor`).
  */
 const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly message: string }> = new Map([
@@ -304,7 +304,10 @@ function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolea
   return false;
 }
 
-/** Returns a list message of about this many bytes that contains only empty elements, because every list has its elements in field 1. */
+/**
+ * Returns a list message of about this many bytes that contains only empty elements. It's valid for every list type, because each has its
+ * elements in field 1.
+ */
 export function floodOf({ bytes = DEFAULT_BOMB_BYTES }: Fault) {
   const element = Buffer.from('0a00', 'hex');
   const count = Math.ceil(bytes / element.length);
@@ -322,7 +325,7 @@ function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): v
   const bytes = Buffer.concat(message);
   let sent = 0;
   const timer = setInterval(() => {
-    // A truncated response stops before its end, without any sign that it's over.
+    // A truncated response stops before its end, and nothing shows that no more will follow.
     if (sent < Math.min(DRIP_BYTES, bytes.length - 1)) stream.write(bytes.subarray(sent, sent + 1));
     else if (sent >= DRIP_BYTES) stream.session?.destroy();
     sent += 1;
@@ -387,7 +390,7 @@ const BOTH: Readonly<Record<string, Method>> = {
   ListWitnesses: method({}, ({ json }) => encodeMessage(WITNESS_LIST, json({}) as object)),
   GetAccount: method(ACCOUNT_REQUEST, ({ request, json }) => {
     const address = String(request['address'] ?? '');
-    // In gRPC, text that isn't an address means an account that doesn't exist.
+    // In gRPC, text that isn't an address is treated as an account that doesn't exist.
     return /^41.{40}$/.test(address) ? encodeMessage(ACCOUNT, json({ address }) as object) : NOTHING;
   }),
   TriggerConstantContract: method(CONTRACT_CALL, constantCall),
@@ -469,7 +472,10 @@ function blockList(
   return concatBytes(...blocks.map((block) => writeElement(1, encode(block, shows))));
 }
 
-/** `TriggerConstantContract` returns a `TransactionExtention`. Unlike in JSON, a call doesn't need an owner, and an error has a prefix. */
+/**
+ * `TriggerConstantContract` returns a `TransactionExtention`. Unlike in the JSON API, a call doesn't need an owner, and an error has a
+ * prefix.
+ */
 function constantCall({ request, json }: Call): Uint8Array {
   const owner = request['owner_address'] ?? `41${'00'.repeat(20)}`;
   const answer = json({ ...request, owner_address: owner }) as {

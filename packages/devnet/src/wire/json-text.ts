@@ -25,7 +25,7 @@ const PIECE_CHARACTERS = 64 * 1024;
 /** The text that JSON.stringify writes for U+0000, the placeholder for a verbatim part. No node's response contains it. */
 const MARK = '\\u0000';
 
-/** Returns an integer with all its digits, as java-tron writes an int64; a number if that is exact. */
+/** Returns an integer that is written with all its digits, as java-tron writes an int64. If a number is exact, returns the number. */
 export function exactInteger(value: bigint): number | Verbatim {
   const number = Number(value);
   return Number.isSafeInteger(number)
@@ -62,7 +62,8 @@ export function longList(element: object, count: number): Verbatim {
 }
 
 /**
- * Returns a response's text piece by piece; a single array if no part of it is long. Like java-tron's responses, it ends with a newline.
+ * Returns a response's text piece by piece. If no part of the text is long, the result is a single array. Like java-tron's responses, it
+ * ends with a newline.
  */
 export function jsonPieces(answer: unknown): Iterable<string> {
   const verbatim: Verbatim[] = [];

@@ -86,7 +86,7 @@ function decodeField(kind: Kind, { value }: ProtobufField): unknown {
   return Buffer.from(value).toString('hex');
 }
 
-/** The default value, which is the first one, is omitted. */
+/** An enum's default value, which is its first one, is omitted. */
 function enumName(names: readonly string[], code: number): string | number {
   return code === 0 ? '' : (names[code] ?? code);
 }

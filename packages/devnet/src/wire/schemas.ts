@@ -113,7 +113,7 @@ const RETURN: Schema = {
   message: field(3, 'bytes'),
 };
 
-/** api.proto `TransactionExtention`. Its first field, the Transaction, is encoded separately. */
+/** api.proto `TransactionExtention`. The message's first field, the Transaction, is encoded separately. */
 export const TRANSACTION_EXTENTION: Schema = {
   txid: field(2, 'bytes'),
   constant_result: list(3, 'bytes'),

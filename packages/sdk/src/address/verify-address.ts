@@ -10,8 +10,8 @@ export type AddressProof = {
 };
 
 /**
- * Facts that you know from a source other than the server. `keys` are as the owner of the addresses published them, in base64 or in OpenSSH
- * form.
+ * Facts that you know from a source other than the server. `keys` are the keys in the form in which the owner of the addresses published
+ * them: base64 or OpenSSH.
  */
 export type Pinned = {
   keys: readonly string[];
@@ -24,7 +24,7 @@ export type Pinned = {
   minSerial?: number;
 };
 
-/** `notAfter`: the manifest is valid until this time. You decide whether to accept an older one. */
+/** `notAfter`: the manifest is valid until this time. You decide whether to accept a manifest after that time. */
 export type AddressCheck =
   | { vouched: true; serial: number; notAfter: string }
   | { vouched: false; reason: 'NO_PROOF' | 'OTHER_PROJECT' | 'TOO_FEW_SIGNATURES' | 'OTHER_ADDRESS' | 'OLD_MANIFEST' };

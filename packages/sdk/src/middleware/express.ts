@@ -6,7 +6,7 @@ import { createReceiver, type ReceivedBody, type WebhookHandler, type WebhookOpt
 export type NodeRequest = {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
-  /** Hosts that parse every body keep its bytes here. */
+  /** Hosting platforms that parse every body keep the raw bytes here. */
   readonly rawBody?: unknown;
   readonly readableDidRead?: boolean;
   on(event: 'data', listener: (chunk: unknown) => void): unknown;
@@ -49,7 +49,7 @@ export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
 async function readBody(request: NodeRequest): Promise<ReceivedBody> {
   const bytes = copyBytes(request.body) ?? copyBytes(request.rawBody);
   if (bytes !== null) return { kind: 'read', body: bytes };
-  // A parser has used up the bytes.
+  // A parser has already consumed the bytes.
   if (request.readableDidRead === true) return { kind: 'read', body: request.body };
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) return { kind: 'too-large' };
   return readStream(request);
@@ -60,11 +60,11 @@ function readStream(request: NodeRequest): Promise<ReceivedBody> {
   let size = 0;
   return new Promise((resolve, reject) => {
     request.on('data', (chunk) => {
-      // A chunk is text where somebody called setEncoding.
+      // A chunk is a string if someone called setEncoding.
       const bytes = copyBytes(chunk);
       if (bytes === null) return resolve({ kind: 'read', body: chunk });
       size += bytes.byteLength;
-      // What comes after is dropped.
+      // Chunks beyond the limit are dropped.
       if (size <= MAX_BODY_BYTES) chunks.push(bytes);
       else resolve({ kind: 'too-large' });
     });

@@ -13,8 +13,8 @@ export type WebhookOptions<Context> = Omit<VerifyOptions, 'isBase64Encoded'> & {
    */
   onError?: ((error: unknown) => void) | undefined;
   /**
-   * The maximum time for a delivery in milliseconds. After it, the response is 503, so that Quittance sends the webhook again. Default:
-   * 12,000. Maximum: 14,000, because Quittance waits 15 s.
+   * The maximum time for a delivery in milliseconds. After that time, the response is 503, so that Quittance sends the webhook again.
+   * Default: 12,000. Maximum: 14,000, because Quittance waits 15 s.
    */
   deadlineMs?: number | undefined;
 };
@@ -38,16 +38,18 @@ const MAX_DEADLINE_MS = 14_000;
 const RETRY_AFTER_S = 5;
 /** How many events to remember that were handled after their response. */
 const MAX_LATE = 1_000;
-/** How long to remember them. Quittance makes the first five attempts about 10 minutes apart at most. A later one may be a replay. */
+/**
+ * How long to remember them. Between the first five attempts, Quittance waits at most about 10 minutes. A later delivery may be a replay.
+ */
 const LATE_MS = 900_000;
 
 /** Returns the response to a delivery to one endpoint. */
 export type Receive<Context> = (received: ReceivedBody, headers: WebhookHeaders, context: Context) => Promise<Answer>;
 
 /**
- * Verifies deliveries and passes them to the handler. The response is 204; or 400 or 413 with the diagnosis; or 500 or 503, so that the
- * webhook is sent again. Throws a TypeError for invalid options, so that mistakes show when the program starts, and not when money has
- * arrived.
+ * Verifies deliveries and passes them to the handler. The response is 204 on success. It's 400 or 413, with the diagnosis, if the webhook
+ * is rejected. It's 500 or 503 if Quittance has to send the webhook again. Throws a TypeError for invalid options, so that mistakes show
+ * when the program starts, and not when money has arrived.
  */
 export function createReceiver<Context>(
   options: WebhookOptions<Context>,
@@ -62,9 +64,10 @@ export function createReceiver<Context>(
   const now = options.now ?? Date.now;
   const late = new Map<string, number>();
   /**
-   * A repeated delivery waits for the running handler. If it waits in vain until its deadline, the next delivery calls the handler again,
-   * because the first call may never finish: workers stop a request's work after the response. If the event was handled after its 503, a
-   * delivery soon after is acknowledged without handling it again. Any later delivery, such as a replay, is handled.
+   * A repeated delivery waits for the running handler. If that handler hasn't finished by the delivery's deadline, the next delivery calls
+   * the handler again, because the first call may never finish: workers stop a request's work after the response. If the handler finishes
+   * after the 503 was sent, the next delivery is acknowledged without handling the event again, if it arrives soon. Any later delivery,
+   * such as a replay, is handled.
    */
   const handleOnce = (event: WebhookEvent, context: Context, delivery: Delivery): Promise<unknown> => {
     const { id } = event;
@@ -107,7 +110,8 @@ export function createReceiver<Context>(
         resolve(TOO_SLOW);
       }, deadlineMs);
     });
-    // After the deadline, the event is left to the next delivery. Its handler would wait for a signal that was sent already.
+    // After the deadline, the event is left to the next delivery. A handler that starts now would wait for an abort that has already
+    // happened.
     const handle = async (event: WebhookEvent) => {
       if (!controller.signal.aborted) await handleOnce(event, context, controller);
     };

@@ -28,7 +28,7 @@ export async function answerRequest<Context>(
 }
 
 async function readBody(request: Request): Promise<ReceivedBody> {
-  // Something else has already read the body. Its result isn't what was signed.
+  // Something else has already read the body. A parsed body can't be verified, because the signature covers the raw bytes.
   if (request.bodyUsed || request.body?.locked === true) return { kind: 'read', body: undefined };
   if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) return { kind: 'too-large' };
   const body = await readBounded(request.body, MAX_BODY_BYTES);

@@ -8,12 +8,12 @@ export type WebhookHeaders =
 
 export type SignedHeaders = { id: string; timestamp: string; signatures: Uint8Array[] };
 
-/** Contains no dot, because a dot separates the signed parts; otherwise bytes could be moved from one part to the next. */
+/** An id contains no dot, because a dot separates the signed parts. Otherwise an attacker could move bytes from one part to the next. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
 /** `Number` and `parseInt` would also accept signs, spaces, fractions and exponents, which are never part of a signed timestamp. */
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
 const SIGNATURE = /^[a-z0-9]{1,8},[\w+/=-]{1,200}$/;
-/** During a rotation there are two. More would only cost time. */
+/** During a rotation there are two signatures. Any more would only cost time. */
 const MAX_SIGNATURES = 16;
 const MAX_SIGNATURE_HEADER = 4096;
 

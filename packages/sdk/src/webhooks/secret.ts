@@ -1,7 +1,7 @@
 /** One secret, or all secrets that are valid during a rotation (at most 8). */
 export type Secrets = string | readonly string[];
 
-/** During a rotation there are two. Each costs one HMAC per request, even for forged requests. */
+/** During a rotation there are two secrets. Each costs one HMAC per request, even for forged requests. */
 const MAX_SECRETS = 8;
 const BOUNDS = { min: 24, max: 64 };
 

@@ -10,7 +10,7 @@ import { createHmac, digest, type Hmac, toHex } from './web-crypto.ts';
 export type { WebhookHeaders } from './read-headers.ts';
 
 export type VerifyOptions = {
-  /** How many seconds the time of the attempt may differ from `now` (like `Date.now`), in either direction. Default: 300. */
+  /** By how many seconds the time of the attempt may differ from `now` (like `Date.now`), in either direction. Default: 300. */
   toleranceSeconds?: number | undefined;
   now?: (() => number) | undefined;
   /** The receiver's project (`prj_…`). Events of other projects are rejected, even if the signature is valid. */
@@ -26,8 +26,8 @@ export type VerifyOptions = {
 const CHECK_PREFIX = 'quittance diagnostic v1\n';
 
 /**
- * Verifies a webhook and returns its event. `rawBody` is the bytes as received, or the exact string (`await request.text()`), before any
- * parser; it's parsed only after a signature has matched. Rejects with a WebhookVerificationError, or with a TypeError for an invalid
+ * Verifies a webhook and returns its event. `rawBody` contains the bytes as received, or the exact string (`await request.text()`), before
+ * any parser. It's parsed only after a signature has matched. Rejects with a WebhookVerificationError, or with a TypeError for an invalid
  * secret or tolerance.
  */
 export async function verify(
@@ -36,7 +36,7 @@ export async function verify(
   secret: Secrets,
   { toleranceSeconds = 300, now = Date.now, projectId, isBase64Encoded }: VerifyOptions = {},
 ): Promise<WebhookEvent> {
-  // NaN would accept every time.
+  // With a tolerance of NaN, every time would be accepted.
   if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be 0 or more');
   const hmacs = await Promise.all(readSecrets(secret).map(createHmac));
   const receivedAt = Math.floor(now() / 1000);
@@ -76,7 +76,7 @@ async function checkSignature(
   const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
   const message = joinBytes([prefix, body], prefix.length + body.length);
   const expected = await Promise.all(hmacs.map((hmac) => hmac(message)));
-  // Compares all of them, so that the time doesn't reveal which secret or signature matched.
+  // Every signature is compared with every secret, so that the duration doesn't reveal which of them matched.
   const matches = signatures.flatMap((given) => expected.filter((right) => isEqual(given, right)));
   if (matches.length > 0) return;
   refuse('SIGNATURE_MISMATCH', 'No signature matches: the secret is wrong, or the body was changed.');

@@ -21,7 +21,7 @@ export function toHex(bytes: Uint8Array): string {
 }
 
 export async function findSubtle(): Promise<Subtle> {
-  // Some runtimes don't have it, although the types say that all do.
+  // Some runtimes have no `globalThis.crypto`, although the types say that all of them do.
   const known = (globalThis.crypto as { subtle?: Subtle } | undefined)?.subtle;
   if (known !== undefined) return known;
   try {

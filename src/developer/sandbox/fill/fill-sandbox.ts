@@ -79,7 +79,7 @@ export async function fillSandbox(
     projectId: decodeId('prj', project.projectId) ?? '',
     endpointId: decodeId('whe', endpoint.endpointId) ?? '',
   };
-  // Read before the addresses are added so that their opening balances are at or above every block in the generated data.
+  // The solid block is read before the addresses are added, so that no generated transfer is in a later block than an opening balance.
   const solid = (await findCursor(db, 'devnet'))?.solid.number ?? 0;
   const addresses = await addAddresses(db, ids.projectId, invoices, end);
   const draw = payableDrawer(addresses, random);
@@ -90,7 +90,7 @@ export async function fillSandbox(
       const age = days * DAY_MS * (1 - (n + random()) / invoices);
       const order: FilledOrder = {
         ...{ ...ids, n, ...draw(n), createdAt: unixMs(Math.round(end - age)), now: end },
-        // Increases with `n`, and is never above the recorded block.
+        // The block number increases with `n`, and is never above the recorded block.
         blockNumber: Math.floor((solid * n) / invoices),
       };
       writeOrder(rows, order, tellStory(order.payableMicro, random), random);
@@ -281,7 +281,7 @@ function writeTransfer(
   return { ...seen, id, to: address.address, invoiceId: of };
 }
 
-/** Sends each address's balance away again, because no one can hold money that isn't on the chain. */
+/** Adds an outgoing transfer of each address's whole balance, because no address can hold money that isn't on the chain. */
 function sweepAddresses(rows: FilledRows, projectId: string): void {
   for (const addressId of new Set(rows.transfers.map((row) => String(row['address_id'])))) {
     const transfers = rows.transfers.filter((row) => row['address_id'] === addressId);
@@ -422,7 +422,7 @@ type Story = { status: 'PAID' | 'EXPIRED'; transfers: StoryTransfer[] };
 const MINUTE_MS = 60_000;
 const LIFETIME_MS = 30 * MINUTE_MS;
 
-/** The outcomes of a hundred orders. A real shop has similar shares, with fewer rare ones. */
+/** The outcomes of a hundred orders. A real shop has similar shares, but fewer of the rare outcomes. */
 const SHARES = {
   paid: 60,
   expired: 22,

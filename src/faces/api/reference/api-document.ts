@@ -17,7 +17,7 @@ type OperationDetails = {
   description?: string;
   tags: readonly string[];
   parameters?: readonly Parameter[];
-  /** The required scope. It's empty or absent if no key is needed. */
+  /** The required scope. This list is empty or absent if no key is needed. */
   security?: readonly { apiKey: readonly string[] }[];
   requestBody?: Content;
   /** An error's description is the list of its codes. */

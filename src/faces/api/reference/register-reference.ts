@@ -82,7 +82,10 @@ ${operations.map((each) => `- [${each.method} ${each.path}](${url}${placeOf(each
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
-/** Returns a Postman collection (v2.1) of every operation. It's ready to use once its variable `QUITTANCE_API_KEY` is set. */
+/**
+ * Returns a Postman collection (v2.1) of every operation. The collection is ready to use as soon as its variable `QUITTANCE_API_KEY` is
+ * set.
+ */
 function writePostman(document: ApiDocument): string {
   const { info, servers } = document;
   const folders = groupOperations(document).map(({ tag, operations }) => ({
@@ -383,7 +386,7 @@ function describeValue(schema: Schema, more = ''): Html {
   return html`<i>${typeOf(schema)}${more}</i> ${prose(schema.description)}${members}`;
 }
 
-/** If there are more values, they are listed in the documentation, and not everywhere. */
+/** If there are more values than this, only the documentation lists them, so that pages don't repeat them everywhere. */
 const MAX_SHOWN = 20;
 
 function typeOf({ 'x-extensible-enum': known = [], ...schema }: Schema): Html {

@@ -142,9 +142,9 @@ type LookedAt = LinkPage & { now: UnixMs };
 
 /** An open page. Its content never goes back in time. */
 export type LivePage = {
-  /** Returns the page as the reader should see it at this time. */
+  /** Returns the page as the reader should see it now. */
   look(): LookedAt;
-  /** Starts sending changes. If the reader sees another version, sends the current content first. */
+  /** Starts sending changes to the reader. If the reader sees another version, the current content is sent first. */
   start(version: string, send: (message: LiveMessage) => void): void;
   close(): void;
 };
@@ -181,7 +181,7 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
     try {
       notify(page, now());
     } catch (error) {
-      // Notify the other pages in any case. This page is tried again at the next change.
+      // If one page fails, the others must still be notified. The failed page is tried again at the next change.
       log.error({ err: error, invoiceId: page.link.invoiceId }, 'could not update a live page');
     }
   });
@@ -289,8 +289,8 @@ const MAX_TOGETHER = 500;
 
 /**
  * Keeps the state of open links up to date. PostgreSQL sends notifications about changed invoices, and only those with open pages are read.
- * A new block changes the pages of CONFIRMING invoices and may have moved their transfers, so these invoices are read as well. Pages turn
- * blind just because time passes. If no page is open, nothing is read.
+ * A new block changes the pages of CONFIRMING invoices and may have moved their transfers, so these invoices are read as well. A page can
+ * also turn blind without any notification, just because time passes. If no page is open, nothing is read.
  */
 function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   const { db, now, log, registry, reads, onChange, lookMs = LOOK_MS, sweepMs = SWEEP_MS } = options;
@@ -341,7 +341,7 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
       return lookMs;
     },
   });
-  // Not part of the loop, because the loop may be waiting for a hanging database.
+  // This timer is separate from the loop, because the loop may be waiting for a hanging database.
   const timer = setInterval(() => noticeTime(registry, now(), onChange), lookMs);
   return {
     readFirst: async (link) => {
@@ -459,9 +459,9 @@ type LiveReads = {
 type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error: unknown): void };
 
 /**
- * Runs all reads for live pages, one query at a time. So no response is older than an earlier one, and the load on the database doesn't
- * depend on the number of pages. Reads that are requested in the same turn of the event loop, or during a query, share the next query, up
- * to 500 links each. The queue is bounded by the limits on requests and open pages.
+ * Runs all reads for live pages, one query at a time. This way, no read returns older data than an earlier one, and the load on the
+ * database doesn't depend on the number of pages. Reads that are requested in the same turn of the event loop, or during a query, share the
+ * next query, up to 500 links each. The queue is bounded by the limits on requests and open pages.
  */
 export function createLiveReads({
   db,
@@ -513,7 +513,10 @@ export function createLiveReads({
   };
 }
 
-/** A single unreliable invoice makes the whole query fail. Then each half is read separately, down to the single links that fail. */
+/**
+ * A single unreliable invoice makes the whole query fail. In that case, each half of the links is read separately, until only the links
+ * that fail are left.
+ */
 async function readTogether(db: Database, tokens: readonly string[]): Promise<LinkedInvoice[]> {
   try {
     return await readCheckoutInvoices(db, tokens);

@@ -131,7 +131,7 @@ export function renderLimited({ words }: Page, seconds: number): Html {
   return bad(words.say('answerLimited', { duration: words.duration(seconds * 1000) }));
 }
 
-/** The meaning must be clear from the sign as well, not only from the colour. */
+/** The `✓` shows the meaning as well, because some people can't see the colour. */
 function good(text: Html): Html {
   return html`<p class="good">✓ ${text}</p>`;
 }

@@ -15,7 +15,7 @@ import type { LookupLimits } from './lookup.ts';
 
 export type AskDeps = CheckoutDeps & LookUpDeps & { limits: LookupLimits };
 
-/** Enough for a field of 500 characters that have three bytes each, or nine characters when percent-encoded. */
+/** This is enough for a field of 500 characters of three bytes each, which become nine characters each when percent-encoded. */
 const MAX_BODY_BYTES = 5000;
 
 /**
@@ -72,7 +72,7 @@ function renderFound(page: Page, found: Found): Html | null {
 
 const FIELDS = ['fee', 'paste', 'transaction'] as const;
 
-/** Reads a body such as `transaction=0ca1…8ae`. Any other body contains no question, and the response is just the page. */
+/** Reads a body such as `transaction=0ca1…8ae`. For any other body, there is no question, and the response is just the page. */
 function readQuestion({ body }: FastifyRequest): Question | null {
   const fields = new URLSearchParams(Buffer.isBuffer(body) ? body.toString('utf8') : '');
   for (const field of FIELDS) {

@@ -18,7 +18,7 @@ export type LookupRouteDeps = LookUpDeps & { now(): UnixMs; limits: LookupLimits
  */
 const LIMIT: RateLimit = { perSecond: 1, burst: 10 };
 
-/** Limits how often clients and links may ask, in whatever form. */
+/** Limits how often clients and links may request look-ups, through the form or as a program. */
 export type LookupLimits = { takeOfClient(network: string): Verdict; takeOfLink(checkoutToken: string): Verdict };
 
 export function createLookupLimits(now: () => UnixMs): LookupLimits {

@@ -11,10 +11,10 @@ import { renderSuspended } from './page.ts';
 import { type SuspendedPage, suspensionOf } from './page-state.ts';
 import { renderDocument } from './render-document.ts';
 
-/** A database takes about this long to restart. */
+/** A restart of the database takes about this long. */
 const RETRY_AFTER_S = 5;
 
-/** In this case a person has to sign. */
+/** A suspension lasts longer, because a person has to sign something to end it. */
 const SUSPENDED_RETRY_AFTER_S = 60;
 
 type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };

@@ -5,7 +5,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
 import { renderMerchant } from './pieces.ts';
 
-/** Anything that shows a merchant, such as a page. */
+/** Anything that contains a merchant to show, such as a page. */
 export type Branded = { words: Words; invoice: { brand: Omit<Brand, 'logoId'> } };
 
 type BrandedInvoice = Branded & { invoice: { id: string } };

@@ -44,7 +44,7 @@ ${isShown ? renderInvoice(words, shown) : null}`,
   return { html: text, nonce };
 }
 
-/** It's as long as an address, but no wallet accepts it, because base58 has no lower-case L and the checksum is wrong. */
+/** This text is as long as an address, but no wallet accepts it, because base58 has no lower-case L and the checksum is wrong. */
 export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const AMOUNTS: Readonly<Record<Policy, string>> = {

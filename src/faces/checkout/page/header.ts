@@ -29,8 +29,8 @@ export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: str
 }
 
 /**
- * Links to the same page in other languages. Links work without the script, whereas a form would need a button. Each language is written in
- * that language. On a page that answers a form, the links lead back to the page itself.
+ * Links to the same page in other languages. Links work without the script, whereas a form would need a button. Each language's name is
+ * written in that language. On a page that answers a form, the links lead back to the page itself.
  */
 export function renderLanguages({ language, say }: Words): Html {
   const current = LANGUAGES.find(({ code }) => code === language)?.name ?? language;

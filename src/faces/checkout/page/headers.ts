@@ -5,7 +5,9 @@ export function newNonce(): string {
   return randomBytes(16).toString('base64');
 }
 
-/** The headers for all responses below a link except pages. They are always the same, so they reveal nothing about the response. */
+/**
+ * The headers for all responses below a link except pages. These headers are always the same, so they reveal nothing about the response.
+ */
 export const DATA_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',

@@ -19,8 +19,8 @@ const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*'
 const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
 
 /**
- * Limits how often a client may request paths below `/c/`, for known and unknown links, and their assets. Programs' look-ups have their own
- * limit, which is much lower.
+ * Limits how often a client may request paths below `/c/`, for known and unknown links, and their assets. Look-ups by programs have their
+ * own limit, which is much lower.
  */
 export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
   const buckets = createTokenBuckets(LIMIT);

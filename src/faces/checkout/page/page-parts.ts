@@ -94,7 +94,7 @@ export function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
   return PARTS[name].key(page, look);
 }
 
-/** `question` is what the payer entered in a form on the page. */
+/** `question` is the text that the payer entered in a form on the page. */
 export function renderPart(name: PartName, page: LinkPage, look: PageLook, question: Question | null = null): Html {
   return partKey(name, page, look) === null ? NOTHING : PARTS[name].render(page, look, question);
 }
@@ -154,7 +154,10 @@ ${renderSumHeading(html`<h2 id="amount-label">${say('sendExactly')}</h2>`, price
 <section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
 }
 
-/** The price is small and apart from the amount so that no payer sends its number. It doesn't take up a line of its own. */
+/**
+ * The price is shown small and at a distance from the amount, so that no payer sends the price by mistake. It doesn't need a line of its
+ * own.
+ */
 function renderSumHeading(heading: Html, price: Price | null): Html {
   return price === null
     ? heading
@@ -182,7 +185,7 @@ export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html
 ${cost}</ul>`;
 }
 
-/** Renders the remaining time for the status line. It's shown only if the script runs, because it would become outdated otherwise. */
+/** Renders the remaining time for the status line. It's shown only if the script runs, because nothing else would keep it up to date. */
 function renderLeft({ words, now, invoice }: Page): Html {
   const leftMs = invoice.expiresAt - now;
   const left =

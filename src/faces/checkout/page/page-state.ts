@@ -36,7 +36,7 @@ export type Page = {
  */
 export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];
 
-/** A link whose invoice can't be relied on, so the page shows none of it. */
+/** A link whose invoice can't be relied on, so the page shows nothing from the invoice. */
 type SuspendedLink = { checkoutToken: string; suspended: Suspension };
 
 /** The invoice behind a link, or what is shown instead of it. */
@@ -127,7 +127,7 @@ export const STATES = {
   suspended: { ...CLOSED, heading: 'suspended', question: null, shopState: 'suspended', drawing: MARK },
 } as const satisfies Record<PageState, Look>;
 
-/** The text for each suspension reason. */
+/** The texts for each reason for a suspension. */
 const SUSPENDED: Readonly<Record<Suspension, Pick<Look, 'heading' | 'texts'>>> = {
   unconfirmed: { heading: 'suspended', texts: ['suspendedText', 'suspendedPaid'] },
   frozen: { heading: 'suspended', texts: ['frozenText', 'suspendedPaid'] },

@@ -31,7 +31,9 @@ ${renderFooter(page)}
   });
 }
 
-/** Renders the page for an invoice that can't be relied on. As soon as it can, the script loads the whole page. */
+/**
+ * Renders the page for an invoice that can't be relied on. The script loads the whole page as soon as the invoice can be relied on again.
+ */
 export function renderSuspended(page: SuspendedPage, nonce: string): string {
   const { words } = page;
   return renderDocument({
@@ -78,7 +80,7 @@ export function renderTestNotice({
 `;
 }
 
-/** Always shown, because payers who paid twice or too little also look for their payment. `question` depends on the state. */
+/** The form is always shown, because payers who paid twice or too little also look for their payment. `question` depends on the state. */
 function renderFind(page: Page, question: Html, exchange: Exchange | null): Html {
   const { say } = page.words;
   const asked = exchange?.question.field === 'transaction' ? exchange : null;

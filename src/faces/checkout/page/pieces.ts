@@ -54,7 +54,7 @@ export function renderCopyButton(words: Words, from: CopiedFrom, text: string): 
   return html`<button type="button" data-copy="${text}" data-from="${from}" data-copied="${words.text('copied')}" data-selected="${words.text('selected')}" aria-label="${label}" aria-live="off" hidden>${words.say('copy')}</button>`;
 }
 
-/** The mark has the same colour as the text. The words next to it have the same meaning. */
+/** The mark has the colour of the text, and the words next to it have the same meaning as the mark. */
 export function renderIcon(state: PageState): Html {
   return html`<svg class="icon" aria-hidden="true" width="28" height="28" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><circle cx="12" cy="12" r="10"/>${STATES[state].drawing}</svg>`;
 }

@@ -35,7 +35,7 @@ const DENIED = {
 const UNSIGNED =
   'This service cannot sign receipts at the moment. It needs QUITTANCE_MASTER_KEY, nodes for this network, and for the main network QUITTANCE_PUBLIC_URL with https; see the log for the reason. This does not affect the payment.';
 
-/** This is short so that readers get a new key soon. Old keys remain listed permanently. */
+/** The time is short, so that readers get a new key soon. Old keys remain listed permanently. */
 const KEYS_CACHE = 'public, max-age=300';
 
 /** Registers `GET /c/:token/receipt` (a page), `/c/:token/receipt.json` (signed), and the list of signing keys. */

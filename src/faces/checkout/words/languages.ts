@@ -69,7 +69,9 @@ const FORMER_CODES: Readonly<Record<string, string>> = { in: 'id' };
 /** Matches the regions that write Chinese in the traditional script. */
 const TRADITIONAL = /^zh-(?:hant|(?:\w{4}-)?(?:tw|hk|mo))\b/;
 
-/** Matches languages and, for Chinese, scripts. Readers of any variety of Portuguese get ours instead of English. */
+/**
+ * Matches languages and, for Chinese, scripts. Readers of any variety of Portuguese get the Brazilian texts instead of the English ones.
+ */
 function languageOf(tag: string): Language | undefined {
   if (TRADITIONAL.test(tag) && !tag.startsWith('zh-hans')) return 'zh-Hant';
   const [primary = ''] = tag.split('-', 1);

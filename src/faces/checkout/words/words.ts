@@ -20,8 +20,8 @@ export type Words = {
   /** Like `time`, but without the date, which is added only on paper. It's for times that are less than a day away. */
   clock(iso: string): Html;
   /**
-   * For example `29 minutes`, rounded down: to days from two days on, to hours from two hours on, and otherwise to minutes. Below a minute,
-   * it's in seconds.
+   * Formats a duration such as `29 minutes`. It's rounded down: to days from two days on, to hours from two hours on, and to minutes below
+   * that. Durations below a minute are in seconds.
    */
   duration(ms: number, display?: 'long' | 'short'): string;
 };

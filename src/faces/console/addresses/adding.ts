@@ -24,7 +24,8 @@ import type { Asked, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
 /**
- * `waits` says whether the addresses must wait for another owner or a day; `unsigned` means that they must unless all of them are signed.
+ * `waits` says whether the addresses must wait for another owner or a day. `unsigned` means that they must wait, unless all of them are
+ * signed.
  */
 type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };
 
@@ -333,7 +334,7 @@ function derivedPage(
   };
 }
 
-/** The person types this from the wallet, because a pasted list may not be the one that was copied. */
+/** The person copies these characters from the wallet, because the pasted list may not be the one that was copied. */
 export function endingField(name: string, label: string, hint: string): FormField {
   const more = html` dir="ltr" maxlength="34" autocapitalize="off" spellcheck="false" required`;
   return { kind: 'line', name, label, hint, more };
@@ -345,7 +346,7 @@ export const ENDING_FIELD = endingField(
   'Copy them from your wallet, not from this page.',
 );
 
-/** Refuses anything except an address or its end. Throws `INVALID_ARGUMENT`. */
+/** Refuses anything except the address or its last characters. Throws `INVALID_ARGUMENT`. */
 export function readEnding(field: string, typed: string | undefined, address: string | undefined): void {
   const text = typed?.trim();
   if (text !== undefined && (text === address || text === address?.slice(-ASKED_LENGTH))) return;

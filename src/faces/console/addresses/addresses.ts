@@ -64,7 +64,9 @@ type Measure = (actor: Actor, project: ListedProjectView) => Promise<CapacityVie
 const MEASURED_MS = 60_000;
 const MAX_MEASURED = 1000;
 
-/** Measuring reads up to 100,000 invoices. The forecast in days doesn't change within a minute, unless the addresses in use do. */
+/**
+ * Measuring reads up to 100,000 invoices. The forecast in days doesn't change within a minute, unless the set of addresses in use changes.
+ */
 function createMeasure(deps: ConsoleDeps): Measure {
   const measured = new Map<string, { at: UnixMs; view: CapacityView }>();
   return async (actor, { projectId, policy, activeAddresses }) => {
@@ -242,21 +244,21 @@ function renderStatus(status: BalanceView['status']): Html {
   return html`<span class="badge" data-state="${look}">${name}</span>`;
 }
 
-/** One click is enough: it queries nodes and changes only the recorded comparison. */
+/** One click is enough, because this only queries nodes and replaces the recorded comparison. */
 function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html | null {
   if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return null;
   const path = `/addresses/compare/${project.projectId}/${after ?? '0'}`;
   return oneClick(visit, path, 'Compare with the chain');
 }
 
-/** `capacity` is only on the first page. `ofAmount` is for the requested amount. */
+/** `capacity` is only on the first page. `ofAmount` is the capacity for the requested amount. */
 type ShownCapacity = {
   capacity: CapacityView | null;
   ofAmount: CapacityOfAmountView | null;
   amount: string | undefined;
 };
 
-/** Shows how long the addresses last, for the amounts in use. */
+/** Shows how long the addresses will last for the amounts in use. */
 function renderCapacity(
   visit: Visit,
   project: ListedProjectView,
@@ -285,7 +287,7 @@ function renderCapacity(
 <form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
 }
 
-/** No one reads more; the command shows all. */
+/** No one reads more addresses than this on a page. The command shows all of them. */
 const MAX_AMOUNTS = 12;
 const MAX_ADDRESSES = 25;
 

@@ -211,7 +211,7 @@ function renderRetiring(address: AddressView): Html {
   return html`${renderAddress(address)}<p>${open} payable, but new invoices no longer use this address. Quittance watches it permanently: it records all transfers to the address, and late payments still count.</p>${last}`;
 }
 
-/** Finds an address in a project that the visitor may see. All others are reported as not found. Throws `NOT_FOUND`. */
+/** Finds an address in a project that the visitor may see. All other addresses are reported as not found. Throws `NOT_FOUND`. */
 async function findAddress(
   deps: ConsoleDeps,
   { visit, request }: Asked,

@@ -90,7 +90,7 @@ type Concerned = { project: ListedProjectView; alarm: Alarm };
 /** `recorded` is the ledger's newest block. */
 type Halted = { project: ListedProjectView; halt: NonNullable<ChainStatusView['halt']>; recorded: number };
 
-/** A kind never contains a dot, but a subject may contain anything. */
+/** The kind comes first, because it never contains a dot, whereas a subject may contain anything. */
 const alarmPath = ({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>) =>
   `/chain/alarms/${kind}.${encodeURIComponent(subject)}`;
 
@@ -244,7 +244,7 @@ function sayProducers({ adoptedAt, reason, nodes, producers }: Adopted): Html {
   return html`${producers.length} producers since ${time(adoptedAt)} UTC: ${REASONS[reason] ?? reason}; reported by ${nodes.map((node, index) => html`${index === 0 ? '' : ', '}${outside(node)}`)}.`;
 }
 
-/** How many changes a page shows. Each is a network vote, at most every six hours. */
+/** How many changes a page shows. Each change is the result of a network vote, and there is at most one vote every six hours. */
 const MAX_CHANGES = 30;
 
 function producersPage(visit: Visit, project: ListedProjectView, { network, data }: ProducersView): Page {

@@ -82,7 +82,7 @@ function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'tot
   return total === null ? 'none yet' : `${number(done)} of ${number(total)} ${what}`;
 }
 
-/** Says what a restart loses so that no one waits for it. */
+/** This text says what is lost in a restart, so that no one waits for lost work. */
 const LOST =
   'Quittance keeps only the ten newest jobs, in memory: a restart stops running jobs and clears the list. Transfers recorded by a rescan stay in the ledger, and appear in the audit log.';
 
@@ -171,7 +171,7 @@ function repairForm(deps: ChainDeps): JobForm {
   };
 }
 
-/** The network must have nodes here and must have been followed. */
+/** This process must have nodes for the network, and the network must have been followed before. */
 async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | undefined) {
   const project = needProject(visit, asked);
   const { network } = project;
@@ -256,7 +256,7 @@ ${renderResult(visit, project, job)}`,
   };
 }
 
-/** The command's words, with the first sentence large. */
+/** Renders the text that the command would print, with the first sentence large. */
 function renderSaid({ said }: JobView): Html | null {
   const [first, ...others] = said;
   if (first === undefined) return null;

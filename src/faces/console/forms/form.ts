@@ -50,7 +50,7 @@ export type FormView = {
 export type Form<Subject, Wanted, Outcome> = {
   action: ActionName;
   path: string;
-  /** The first step, if this is a second one: its own page has nothing to show without the first. */
+  /** The path of the first step, if this is the second one. The second step's page has nothing to show without the first. */
   begins?: string;
   /** Fields that a link may fill in. */
   filled?: readonly string[];
@@ -59,7 +59,7 @@ export type Form<Subject, Wanted, Outcome> = {
   show(visit: Visit, subject: Subject): FormView;
   /** Throws `INVALID_ARGUMENT`. */
   read(filled: Fields, subject: Subject): Wanted;
-  /** `once` stays the same if the form is submitted twice. Throws its own errors. */
+  /** `once` has the same value if the form is submitted twice. Throws its own errors. */
   run(actor: Actor, wanted: Wanted, once: string): Promise<Outcome>;
   done(visit: Visit, subject: Subject, outcome: Outcome): Answer;
 };
@@ -75,7 +75,7 @@ export function formPage(
   filled: Fields | null,
   refused: Refused,
 ): Page {
-  // A form that is shown again shows the current state, so the decision must also be based on that state.
+  // A form that is shown again after an error shows the current state, so the `seen` field must identify that state as well.
   const shown = fields.map((each) =>
     renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
   );
@@ -168,7 +168,7 @@ function shownValue(given: FormField, value: string | undefined): Html | string 
   return given.kind === 'lines' || given.kind === 'kept' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
 }
 
-/** Longer than any line that a form accepts: what a person signs is shown in full. */
+/** This is longer than any line that a form accepts, because a person must see the whole text that they sign. */
 const MAX_SHOWN = 4000;
 
 const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;

@@ -167,7 +167,7 @@ const FILTERS = [
   by.choice('policy', 'Policy', POLICIES),
 ];
 
-/** How many rows a page shows. With long order ids, more would exceed 30 kB. */
+/** How many rows a page shows. With long order ids, a page with more rows would exceed 30 kB. */
 const PAGE_SIZE = 50;
 
 const COLUMNS = [
@@ -385,7 +385,7 @@ function renderTimeline({ timeline, omissions }: Explanation, act: (entry: Timel
   return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
 }
 
-/** This evidence is rarely needed. */
+/** The evidence is folded, because people rarely need it. */
 const FOLDED: ReadonlySet<TimelineEntry['kind']> = new Set([
   'requested',
   'allocated',
@@ -429,7 +429,7 @@ function start(externalId: unknown, length: number): string {
     : '(order)';
 }
 
-/** Writes times within sentences in the form that people use. */
+/** Replaces the times in a sentence with the form that people use. */
 function readable<Said extends Text>(text: Said): Said | string {
   return typeof text === 'string' ? text.replace(ISO, '$1 $2 UTC') : text;
 }

@@ -7,7 +7,7 @@ import { alert, type Column, field, liveNone, liveRows, number, select, table } 
 import type { Routes } from './routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from './visit.ts';
 
-/** If `isShown` is false, the filter has no field, and requests with it fail without the right. */
+/** If `isShown` is false, the page doesn't show the filter, and a request that uses it fails because the visitor lacks the right. */
 type Filter = { name: string; label: string; isShown?: boolean } & (
   | { options: readonly (readonly [string, string])[] }
   | { more?: Html }

@@ -16,7 +16,7 @@ export type StepUp = {
   /** Whether the person has given a proof in the last five minutes. */
   isRecent: boolean;
   ask(action: SignedAction): Promise<StepUpRequest>;
-  /** Whether the proof is from this person, for this action, and not used before. */
+  /** Whether the proof is from this person and for this action, and hasn't been used before. */
   take(action: SignedAction, proof: StepUpProof): Promise<boolean>;
 };
 
@@ -29,7 +29,7 @@ type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
 
 /** `publicUrl` is the payment pages' origin. */
 export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
-    /** The console's own origin, such as `https://console.example.com`. Forms are accepted only from there. */
+    /** The console's own origin, such as `https://console.example.com`. Forms are accepted only from this origin. */
     consoleUrl(): string;
     /** Returns the person behind a request; `null` if not signed in. */
     findActor(request: FastifyRequest): Promise<Actor | null>;
@@ -39,7 +39,7 @@ export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
     people(): SignInDeps;
     /** Returns `null` for a sandbox's owner, who has no way to prove their identity. */
     stepUp(request: FastifyRequest): Promise<StepUp | null>;
-    /** Calls the listener when an invoice's status changed in any process, and when such a change may have been missed. */
+    /** Calls the listener when any process has changed an invoice's status, and when such a change may have been missed. */
     onChange(listener: () => void): void;
     /**
      * Returns the value that identifies a request's session, such as its cookie. A form is accepted only from the session that it was

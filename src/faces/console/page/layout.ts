@@ -98,7 +98,7 @@ function renderNavigation(visit: Visit, about: ListedProjectView | null): Html {
     visit.projects.length > 1 && about !== null
       ? html`<input type="hidden" name="project" value="${about.projectId}">`
       : null;
-  // A phone shows the list on demand, a wide screen always.
+  // A phone shows the list on demand. A wide screen always shows it.
   return html`<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, payment link, address, transaction, amount or request</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
 <nav aria-label="Screens"><details><summary>${here?.[0] ?? 'Screens'}</summary><ul>${links}</ul></details><ul>${links}</ul></nav>`;
 }
@@ -108,7 +108,7 @@ function screenAt(path: string) {
   return SCREENS.find(([, screen]) => (screen === '/' ? path === '/' : path.startsWith(screen)));
 }
 
-/** Uses links, because a form would need a button without the script. */
+/** Renders links, because a form would need a button in browsers without the script. */
 function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   if (visit.projects.length < 2) return html`<p class="project"><bdi>${about.name}</bdi></p>`;
   const offered = visit.projects.filter((each) => each.archivedAt === null || each.projectId === about.projectId);
@@ -119,15 +119,15 @@ function renderSwitch(visit: Visit, about: ListedProjectView): Html | null {
   return html`<details class="project"><summary><span class="unseen">Project: </span><bdi>${about.name}</bdi></summary><ul>${links}</ul></details>`;
 }
 
-/** Pages that every project has within a screen. */
+/** Pages within a screen that exist for every project. */
 const OF_PROJECT = ['/settings/project', '/settings/keys'];
 
-/** When the project changes, an item in the old project leads to the new project's list. */
+/** Returns the path to open after switching projects. An item belongs to the old project, so the new project's list is opened instead. */
 function listOf(path: string): string {
   return OF_PROJECT.find((each) => path.startsWith(each)) ?? screenAt(path)?.[1] ?? '/';
 }
 
-/** More wouldn't be found in a menu. A page's URL accepts any project. */
+/** People wouldn't find a project in a longer menu. The URL of a page accepts any project. */
 const MAX_SWITCHED = 50;
 
 function renderFooter(visit: Visit): Html {
@@ -185,7 +185,7 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
   ADDRESS_NOT_VOUCHED: [503, 'An address is not signed'],
 };
 
-/** Shows the same words as the command line, as a list. `labels` are the labels for a form's fields. */
+/** Shows the command line's error text, as a list. `labels` are the labels for a form's fields. */
 export function describeProblem({ text, problems }: AppError, labels: Labels = {}): Html {
   const list = problems.map(({ message }) => html`<li>${renderText(message, labels)}</li>`);
   return html`<p>${renderText(text, labels)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
@@ -211,7 +211,7 @@ function errorPage(error: unknown, requestId: string): Page | null {
   }
   if (error instanceof Problem) return page(error.status, 'This request was rejected', html`<p>${error.message}</p>`);
   if (!(error instanceof AppError)) {
-    // The server itself refused the request: a form that is too large or can't be parsed.
+    // The server itself refused the request, because the form is too large or can't be parsed.
     const { statusCode = 500, message = '' } = error as { statusCode?: number; message?: string };
     return statusCode >= 500 ? null : page(statusCode, 'This request was rejected', html`<p>${message}</p>`);
   }
@@ -220,7 +220,7 @@ function errorPage(error: unknown, requestId: string): Page | null {
   return page(status, title, html`${describeProblem(error)}${wait}`);
 }
 
-/** For unexpected errors; the log has the details. */
+/** The page for unexpected errors. The log contains the details. */
 function failurePage(requestId: string): Page {
   return {
     ...{ title: 'Something went wrong', status: 500 },
@@ -231,8 +231,8 @@ function failurePage(requestId: string): Page {
 type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 /**
- * Answers every error on a page with a page. Logs each unexpected error and, once a minute for each code, why pages are temporarily
- * refused. The load gate reports requests refused before they begin.
+ * Responds to every error on a console page with an error page. Logs each unexpected error and, once a minute for each code, why pages are
+ * temporarily refused. The load gate reports requests refused before they begin.
  */
 export function createAnswerError(
   { log, now }: { log: Logger; now(): number },

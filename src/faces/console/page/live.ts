@@ -14,8 +14,8 @@ const TICK_MS = 10_000;
 const GATHER_MS = 500;
 
 /**
- * `GET /live` tells signed-in visitors that something may have changed. It says no more: the page then requests itself again, with its
- * visitor's rights. Answers 204 if no one is signed in, which makes browsers stop asking.
+ * `GET /live` tells signed-in visitors that something may have changed. It doesn't say what changed: the page then requests itself again,
+ * with its visitor's rights. Answers 204 if no one is signed in, which makes browsers stop asking.
  */
 export function addLive(app: FastifyInstance, deps: ConsoleDeps): void {
   const streams = createLiveStreams(deps);

@@ -33,12 +33,12 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 1440)} days`;
 }
 
-/** Shows foreign text, which may have any direction and length. */
+/** Shows text from outside, which may have any direction and length. */
 export function outside(text: string, length = 80): Html {
   return html`<bdi>${shorten(text, length)}</bdi>`;
 }
 
-/** This much is enough to tell addresses apart, but not to pay to one: no one should copy an address from a list. */
+/** This is enough to tell addresses apart, but not enough to pay to one, because no one should copy an address from a list. */
 export function shortAddress(address: string): Html {
   return html`<bdi dir="ltr" class="mono" title="${address}">${address.slice(0, 5)}…${address.slice(-5)}</bdi>`;
 }
@@ -90,7 +90,7 @@ export function liveRows(label: string, content: Html): Html {
   return html`<section class="card flush" id="rows" data-live="rows" aria-label="${label}">${content}</section>`;
 }
 
-/** The same list while it's empty: its first rows are announced too. */
+/** Renders such a list while it's empty. Its first rows are announced too. */
 export function liveNone(content: Html): Html {
   return html`<div id="rows" data-live="rows">${content}</div>`;
 }

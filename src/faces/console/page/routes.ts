@@ -21,8 +21,8 @@ import { type Fields, Forbidden, readPostedForm, type Visit } from './visit.ts';
 /** A form stays valid as long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
 /**
- * How many submitted forms to remember. If a form is forgotten, its action still refuses it, because each decision names the state that
- * it's based on.
+ * How many submitted forms to remember. If a form was forgotten, its action still refuses a second submission, because each decision names
+ * the state that it's based on.
  */
 const MAX_SENT = 10_000;
 
@@ -31,7 +31,7 @@ const RESUMED = 'resumed';
 
 type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
 
-/** The tokens of forms. Each is for one session and one form, and accepted once. Two tabs have different tokens. */
+/** The tokens of forms. Each token is for one session and one form, and is accepted once. Two tabs have different tokens. */
 type FormTokens = {
   issue(session: string, form: string): string;
   take(session: string, form: string, token: string | undefined): Taken;
@@ -75,7 +75,7 @@ type Shown = {
   passkey: Awaited<ReturnType<typeof requestSignIn>>;
   /** Where to continue. */
   next: string;
-  /** The input from a form whose session ended while it was being submitted to `next`. `null` if there was no form. */
+  /** The input of a form that was submitted to `next` after its session had ended, or `null` if there was no form. */
   kept: Fields | null;
   login: string;
   problem: string | null;
@@ -154,7 +154,7 @@ export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply
 type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
 type Work = (asked: Asked) => Promise<Answer>;
 
-/** `post` doesn't accept actions that require a new proof of identity. Those have a form, which asks for the proof. */
+/** `post` doesn't accept actions that require a new proof of identity. Such actions have a form, which asks for the proof. */
 export type Routes = {
   get(path: string, action: ActionName, work: Work): void;
   post(path: string, action: ActionName, work: Work): void;
@@ -169,7 +169,7 @@ const MAX_FORM_BYTES = 64 * 1024;
 /** Creates routes for signed-in people whose role allows the route's action. Every error is answered with a page. */
 export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const tokens = createFormTokens(deps);
-  // An error page keeps the search box and the menu for anyone who is signed in.
+  // The error page has the search box and the menu if the visitor is signed in.
   const visits = new WeakMap<FastifyRequest, Visit>();
   const errorHandler = createAnswerError(deps, (request) => visits.get(request) ?? null);
   const visitBy = async (actor: Actor, request: FastifyRequest): Promise<Visit> => {

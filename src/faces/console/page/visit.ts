@@ -11,7 +11,7 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 export type Visit = {
   actor: Actor;
   projects: readonly ListedProjectView[];
-  /** The path, which links that only change the query keep. */
+  /** The path of the page. Links that change only the query keep it. */
   path: string;
   /** Returns a token for a form in this session. */
   token(form: string): string;
@@ -29,8 +29,8 @@ export class Forbidden extends Error {
 }
 
 /**
- * Returns a page's project: the requested one, or else the first one in use with real money, or else the first one. `null` if there is none
- * yet. A hidden project is reported as not found. Throws `NOT_FOUND`.
+ * Returns a page's project: the requested one, or else the first one in use with real money, or else the first one. Returns `null` if
+ * there's no project yet. A hidden project is reported as not found. Throws `NOT_FOUND`.
  */
 export function chooseProject({ projects }: Visit, asked: string | undefined): ListedProjectView | null {
   if (asked === undefined)
@@ -44,7 +44,7 @@ export function usedOf(projects: Visit['projects']): ListedProjectView[] {
   return projects.filter(({ archivedAt }) => archivedAt === null);
 }
 
-/** Does the same for pages that need a project. */
+/** Like `chooseProject`, but for pages that need a project. */
 export function needProject(visit: Visit, asked: string | undefined): ListedProjectView {
   const project = chooseProject(visit, asked);
   if (project !== null) return project;
@@ -71,7 +71,9 @@ export function urlTo(
 /** The values of filled-in fields. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 
-/** The longest field value in a query and in a form: a thousand addresses, or a logo in base64. */
+/**
+ * The maximum length of a field's value in a query and in a form. In a form, it's enough for a thousand addresses, or for a logo in base64.
+ */
 const MAX_CHARACTERS = { query: 4000, form: 44_000 };
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 

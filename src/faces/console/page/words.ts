@@ -40,7 +40,7 @@ export function consoleText(text: Text): string {
   return text instanceof Message ? text.write({ field: fieldBy({}), step: formatHint, secret }) : text;
 }
 
-/** Does the same for a page: next steps that have a screen become links. */
+/** Renders a message on a page. Next steps that have a screen become links. */
 export function renderText(text: Text, labels: Labels = {}): Html {
   if (!(text instanceof Message)) return html`${text}`;
   const parts = text.parts.map((part) => {
@@ -52,7 +52,10 @@ export function renderText(text: Text, labels: Labels = {}): Html {
   return html`${parts}`;
 }
 
-/** Prefers a link, because people in the console don't have a shell. Steps without a page are for someone with access to the machine. */
+/**
+ * A link is better than a command, because people in the console don't have a shell. Steps without a page are for someone with access to
+ * the machine.
+ */
 function renderStep(step: Hint): Html {
   const link = linkOf(step);
   if (link !== null) return html`<a href="${link.url}">${link.label}</a>`;

@@ -71,7 +71,7 @@ type Given = Fields<(typeof PERIOD)[number]>;
 /** `isNow` means that the report includes today, so its balance is the current one. */
 type Shown = { report: ReportView; isNow: boolean };
 
-/** A hint that the page shows only if summing up took too long. */
+/** A hint that is shown only if computing the sums took too long. */
 const TOO_LONG = html`<p class="hint">Downloads have a longer time limit than this page:</p>`;
 
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {

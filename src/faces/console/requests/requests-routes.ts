@@ -118,7 +118,7 @@ function asked({ method, route }: RequestView): Html {
   return html`<code>${ltr(method)} ${route === null ? 'no such URL' : ltr(route)}</code>`;
 }
 
-/** Reuses the colours of statuses: failures need attention. */
+/** Uses the colours of statuses, in which failures stand out. */
 function badge({ status }: RequestView): Html {
   const state = status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID';
   return html`<span class="badge" data-state="${state}">${status}</span>`;

@@ -130,7 +130,7 @@ const READS: Readonly<Record<Exclude<Scope, 'create'>, string>> = {
   webhooks: 'webhook-endpoints',
 };
 
-/** The order id ends with the key's id so that it doesn't match an existing order. */
+/** The order id ends with the key's id, so that it differs from the ids of existing orders. */
 function firstRequest(publicUrl: string, { keyId, scopes }: CreatedKeyView): string {
   const read = SCOPES.find((scope) => scopes.includes(scope));
   if (read !== undefined && read !== 'create') {
@@ -186,12 +186,12 @@ type Key = {
   allowedIps: readonly string[] | null;
 };
 
-/** Active keys come first, then the newest of the rest. */
+/** The maximum number of keys in a list. Active keys are listed first, and then the newest of the rest. */
 const MAX_SHOWN = 100;
 
 type Look<Listed extends Key> = { all: string | null; rights(key: Listed): string; revoke(key: Listed): string };
 
-/** `all` is the URL of the page that shows the rest too, or `null` if this is it. `revoke` returns a URL. */
+/** `all` is the URL of the page that shows every key, or `null` on that page. `revoke` returns a URL. */
 export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rights, revoke }: Look<Listed>): Html {
   const newest = keys.toReversed();
   const sorted = [
@@ -215,7 +215,7 @@ function keyUse<Listed extends Key>({ createdAt, lastUsedAt }: Listed): Html {
   return html`${lastUsedAt === null ? 'never' : time(lastUsedAt)}<br><small>made ${time(createdAt)}</small>`;
 }
 
-/** A few addresses are enough to tell keys apart. */
+/** Showing a few addresses is enough to tell keys apart. */
 const MAX_IPS = 5;
 
 function addresses(ips: Key['allowedIps']): Html | string {

@@ -69,7 +69,7 @@ ${
   });
 }
 
-/** `now` is used to decide whether a link has expired. `said` reports what was just done. */
+/** `now` is used to decide whether a link has expired. `said` reports the action that was just taken. */
 type Now = { now: UnixMs; said: Html | null };
 
 const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the sandbox link. Invite users, who then choose how to sign in.</p></section>`;
@@ -270,7 +270,7 @@ const SCOPES = [
   ['some', 'only the projects selected below'],
 ] as const;
 
-/** The fields for a role and the projects that it covers. With only one project there is nothing to choose. */
+/** The fields for a role and the projects that it covers. If there's only one project, there is nothing to choose. */
 export function rightsFields(
   projects: readonly ListedProjectView[],
   { role, projects: own }: Pick<PersonView, 'role' | 'projects'>,
@@ -345,7 +345,7 @@ const PROOFS: Record<SessionView['proof'], string> = {
   'recovery-code': 'password and recovery code',
 };
 
-/** Browsers name themselves and usually others too, so the first match counts. */
+/** Most browsers' headers contain the names of other browsers as well, so the order matters: the first match counts. */
 const BROWSERS = [
   [/\bEdg(A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

@@ -68,7 +68,7 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
         { kind: 'line', name: 'lifetime', label: 'Invoice lifetime', value: '30m', hint: LIFETIME_HINT },
       ],
     }),
-    // The visitor's list of projects was read before, so it lacks this one.
+    // The visitor's list of projects was read before this project was created, so the list lacks it.
     done: (_visit, _networks, { projectId, warning }) => {
       const today = `/?${new URLSearchParams({ project: projectId })}`;
       return warning === undefined ? { goTo: today } : warningPage(warning, today);
@@ -400,7 +400,7 @@ async function show(
 
 const urlOf = (logo: Logo | null) => logo && `data:${logo.type};base64,${logo.content.toString('base64')}`;
 
-/** Uses the same readers as the form. `problem` is why the form would be refused. */
+/** The input is read by the same functions as the form's. `problem` is why the form would be refused. */
 function readBrand(
   view: ListedProjectView,
   former: Logo | null,

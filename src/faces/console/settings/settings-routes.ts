@@ -403,7 +403,7 @@ const CHANNELS_PAGE = '/settings/notifications';
 
 type ChannelKind = ChannelView['kind'];
 
-/** The usual name for each kind. */
+/** The usual name for each kind of channel. */
 const KIND_NAMES: Readonly<Record<ChannelKind, string>> = {
   email: 'E-mail',
   telegram: 'Telegram',

@@ -147,5 +147,5 @@ function shownValue(value: string | null, isSet: boolean, isSecret: boolean): Ht
   return value === null ? 'not set' : outside(value, MAX_VALUE);
 }
 
-/** This is enough for twenty nodes with their operators. */
+/** This length is enough for a list of twenty nodes with their operators. */
 const MAX_VALUE = 3000;

@@ -30,7 +30,7 @@ import { type Fields, readPostedForm, readQuery } from '../page/visit.ts';
 
 /**
  * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts in the domain from setting or reading it. Without
- * HTTPS, which is only allowed on this machine, browsers refuse that prefix.
+ * HTTPS, which is allowed only on this machine, browsers refuse a cookie with that prefix.
  */
 const nameAt = (consoleUrl: string) => (isSecure(consoleUrl) ? '__Host-quittance' : 'quittance');
 const isSecure = (consoleUrl: string) => consoleUrl.startsWith('https:');
@@ -97,7 +97,7 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
         take: async (action, proof) => (await stepUp(people(), actor, { session, action, proof })) !== null,
       };
     },
-    /** Identifies the session. Only the browser and this process know it. */
+    /** Identifies the session. Only the browser and this process know the token. */
     sessionOf: (request: FastifyRequest): string => tokenOf(request) ?? '',
   };
 }

@@ -11,7 +11,7 @@ import { renderKept, renderText } from '../page/words.ts';
 
 /** Answers two questions: is all well, and what needs me? */
 export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
-  // As soon as there are any figures, they replace the remaining setup steps.
+  // As soon as there are any figures, the page shows them instead of the remaining setup steps.
   const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
   const isSetUp = view.setUp.every(({ isDone }) => isDone);
   return {
@@ -24,7 +24,7 @@ ${live('chain-line', renderChain(visit, project, view))}`,
   };
 }
 
-/** The page shows this before the first project exists, or to someone who may see none. */
+/** Returns the page that is shown before the first project exists, or to a person who may not see any project. */
 export function emptyPage({ actor }: Visit): Page {
   const [title, how] = isAllowed(actor, 'createProject')
     ? [
@@ -169,7 +169,7 @@ type Days = NonNullable<TodayView['figures']>['days'];
 const WIDTH = 600;
 const HEIGHT = 120;
 const GAP = 4;
-/** Makes any day with a payment visible. */
+/** This minimum makes every day with a payment visible. */
 const LEAST = 3;
 
 /** Shows each day's payments as bars, and again as a table. Needs neither script nor style. */

@@ -221,7 +221,7 @@ const COLUMNS: readonly Column<ListedTransferView>[] = [
   ],
 ];
 
-/** On a sandbox's network, anyone can make a mistake to try this. */
+/** On a sandbox's network, anyone can make such a mistake on purpose to try this page. */
 const TRY_ONE = say`To see an unmatched transfer, pay an invoice in this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
 
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {

@@ -276,7 +276,9 @@ ${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${en
 ${attempts.length === 0 ? null : html`<details><summary>Request headers</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
 }
 
-/** Shows the headers as they were sent. The signature is never stored, because together with the body it's as good as the request. */
+/**
+ * Shows the headers as they were sent. The signature is never stored, because anyone who has it and the body could send the request again.
+ */
 function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: AttemptView): Html {
   return html`<h3>Attempt ${attempt}</h3><pre><code>POST ${url}
 content-type: application/json
@@ -329,7 +331,7 @@ ${facts([
   };
 }
 
-/** Adds the forms that change endpoints. All but the last affect payments, or their notifications. */
+/** Adds the forms that change endpoints. All of them except the last one affect payments or the notifications about payments. */
 function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...byOperation(deps, addEndpoint, (filled, { projectId }: ListedProjectView) => {
