@@ -145,5 +145,5 @@ function whyBlind(seen: Seen, now: UnixMs): string | null {
   const ageMs = now - cursor.head.time;
   const old = ageMs > BLIND_AFTER_MS ? `the newest examined block is ${Math.round(ageMs / 1000)} s old` : null;
   if (alarms.has('blind')) return old ?? 'no node returns new blocks: run quittance chain status';
-  return old === null || isWatched(seen, now) ? null : `${old}, and no watcher follows it`;
+  return old === null || isWatched(seen, now) ? null : `${old}, and no watcher is following it`;
 }
