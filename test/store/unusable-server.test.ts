@@ -123,9 +123,17 @@ const create = unlistedStatement(
 );
 
 /**
- * The events that a process sees in turn: a server's position, an invoice created there, a repeated creation, a lost invoice, and the result of the next connection.
+ * The events that a process sees in turn: a server's position, an invoice created there, a repeated creation, a lost invoice, a copy without
+ * the mark, and the result of the next connection.
  */
-type Seen = readonly [timeline: number, lsn: number] | 'creates' | 'repeats' | 'loses one' | 'accepted' | RegExp;
+type Seen =
+  | readonly [timeline: number, lsn: number]
+  | 'creates'
+  | 'repeats'
+  | 'loses one'
+  | 'is another copy'
+  | 'accepted'
+  | RegExp;
 const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
   [
     'with all invoices',
@@ -154,6 +162,25 @@ const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
   [
     'after one that was refused is refused, too',
     [[9, 500], 'accepted', 'creates', 'loses one', [10, 900], /lacks 1/, [11, 901], /lacks 1/, [9, 501], 'accepted'],
+  ],
+  [
+    'is marked, though another one was marked before it',
+    [
+      [9, 500],
+      'accepted',
+      'creates',
+      'loses one',
+      [10, 900],
+      /lacks 1/,
+      [9, 501],
+      'accepted',
+      'is another copy',
+      [10, 901],
+      /lacks 1/,
+      'is another copy',
+      [11, 902],
+      /lacks 1/,
+    ],
   ],
   [
     'is refused after another one, though nothing proves that it lacks an invoice',
@@ -195,6 +222,8 @@ describe('a promoted server', () => {
         expect(await db.run(create, [`order-${created}`, BigInt(created)]), where).toHaveLength(1);
       } else if (step === 'repeats') {
         expect(await db.run(create, [`order-${created}`, BigInt(created)]), where).toHaveLength(0);
+      } else if (step === 'is another copy') {
+        await runSql(database, `set session_replication_role = 'replica'; update ledger_identity set database_oid = 7`);
       } else if (step === 'loses one') {
         await runSql(
           database,

@@ -12,7 +12,7 @@ import { collect, type Print, type Result, type Terminal } from './terminal.ts';
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
 /** `by` is the name given with `--by`. `file` is the path given with `--file`; that file holds more entries. */
 export type Typed = { input: Record<string, unknown>; file?: string | undefined; by: string | undefined };
-/** Functions that run operations which need a person's decision partway through, by command. */
+/** The functions of commands that need a person's decision partway through the operation. */
 export type Ways = Readonly<
   Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result | null>>
 >;

@@ -46,7 +46,8 @@ export function createAdmission(timeoutMs: number): Admission {
   let acknowledgedLsn = 0n;
   let remembered: string[] = [];
   let isDoubtful = false;
-  let isMarked = false;
+  /** The timeline of the refused server that was marked last, or 0. */
+  let markedTimeline = 0;
   const refuse = (position: Position, why: string) => {
     isDoubtful = true;
     throw new UnfitServerError(
@@ -67,7 +68,7 @@ export function createAdmission(timeoutMs: number): Admission {
     const isNewer = timeline > known.timeline && known.timeline > 0;
     const lost = isNewer ? await countLost(client, remembered, timeoutMs) : 0;
     if (lost > 0) {
-      if (!isMarked) isMarked = await markLoss(client, timeoutMs);
+      if (markedTimeline !== timeline && (await markLoss(client, timeoutMs))) markedTimeline = timeline;
       refuse(position, `it was promoted, but lacks ${lost} of the last ${remembered.length} acknowledged invoices`);
     }
     const isBack = timeline < known.timeline || (timeline === before.timeline && lsn < before.lsn);
@@ -77,6 +78,7 @@ export function createAdmission(timeoutMs: number): Admission {
     if (isNewer && lsn < acknowledgedLsn)
       refuse(position, `it was promoted, but lacks commits up to ${acknowledgedLsn}`);
     isDoubtful = false;
+    markedTimeline = 0;
     if (timeline > known.timeline || lsn > known.lsn) known = position;
   };
   return {
