@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { quotePage, redactAnswer, refusePage } from './redact.ts';
@@ -198,4 +199,44 @@ test.each([
 ])('%j is what a receiver may answer', (answer) => {
   expect(quotePage(answer)).toBeNull();
   expect(refusePage(Buffer.from(answer))).toBeNull();
+});
+
+// A pattern that backtracks too much would take hours here, and the event loop would do nothing else. Only a context of its own can be
+// stopped while a pattern is being matched.
+test.each([
+  ...[
+    '<!---->',
+    '<!-- -->\n',
+    '<?xml?>',
+    '<?xml ',
+    '<script',
+    '<title',
+    '<head>',
+    '<',
+    '"',
+    '\\"',
+    "'\\",
+    '[',
+    '{',
+    'token=',
+    'a: ',
+  ],
+  ...[
+    '<td>token</td>',
+    'define("token"',
+    'eyJ.',
+    '://a@',
+    'Bearer ',
+    'qt_live_',
+    '-----BEGIN A-----',
+    '\\/',
+    'Aa0',
+    ' ',
+    '\n',
+  ],
+])('8 KiB of %j, and then something else, is judged at once', (piece) => {
+  for (const end of ['', 'ok', '<', '"', '-->', '<html>']) {
+    const answer = Buffer.from(piece.repeat(8192 / piece.length) + end);
+    runInNewContext('judge()', { judge: () => refusePage(answer) }, { timeout: 10_000 });
+  }
 });

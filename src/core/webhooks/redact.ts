@@ -172,10 +172,10 @@ function truncate(text: string): string {
 
 /**
  * Matches the tags that web pages start with, and PHP's output before an error. A receiver's XML, such as `<Response/>`, doesn't start with
- * any of these.
+ * any of these. A comment must end at its first `-->`: if one comment could also match as several, the time would double with each comment.
  */
 const PAGE =
-  /^(?:\s|<!--[\s\S]*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|(?:html|head|body|title|meta|link|script|style|div|center|table|form|h1|br)[\s/>])/i;
+  /^(?:\s|<!--(?:(?!-->)[\s\S])*-->|<\?xml[^>]*>)*<(?:!doctype\s+html|(?:html|head|body|title|meta|link|script|style|div|center|table|form|h1|br)[\s/>])/i;
 const TITLE = /<title[^>]*>\s*([^<]+)/i;
 const UNSEEN = /<(script|style|head)\b[\s\S]*?(?:<\/\1\s*>|$)|<!--[\s\S]*?(?:-->|$)|<[^>]*>?/gi;
 const MAX_QUOTED = 80;
