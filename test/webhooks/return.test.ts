@@ -296,6 +296,28 @@ test.each([429, 503])(
   },
 );
 
+test('once the pause that a receiver asked for is over, its event comes as soon as the receiver accepts another one', async () => {
+  let isBusy = true;
+  const { url, received } = await startReceiver(world, (response) =>
+    isBusy ? response.writeHead(503, { 'retry-after': '5' }).end() : response.writeHead(204).end(),
+  );
+  await world.addEndpoint(url);
+  const event = await tell(null);
+  world.startDispatcher();
+  for (const attempts of [1, 2]) {
+    await eventually(async () => expect(await attemptsMade()).toBe(attempts));
+    await world.untilNothingIsUnderWay();
+    world.clock.advance(6100);
+  }
+  const { next_attempt_at: due } = await world.delivery(event);
+  expect(Number(due)).toBeGreaterThan(world.clock.now() + 20_000);
+  isBusy = false;
+  await tell(null);
+  await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+  expect(world.clock.now()).toBeLessThan(Number(due));
+  expect(received.map(({ id }) => id)).toContain(event.wireId);
+});
+
 test('an event that a receiver refuses while it takes others is tried once more at once, and then when its schedule says', async () => {
   const { url, received } = await startReceiver(world, (response, { id }) =>
     response.writeHead(id === refused.wireId ? 500 : 204).end(),

@@ -19,10 +19,12 @@ export function schedulePosition(attempt: number, maxAttempts: number): number {
 const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * If a response had a Retry-After header, this text is appended to the attempt's error, because the receiver's wish isn't stored anywhere
- * else. Quittance never expedites such a delivery.
+ * The text that is appended to the error of an attempt whose response had a Retry-After header, because the receiver's wish isn't stored
+ * anywhere else. Until the pause is over, Quittance doesn't expedite the delivery. `ASKED_SECONDS` finds the number in PostgreSQL.
  */
-export const PAUSE_ASKED = '; it requested a pause';
+export const pauseAsked = (retryAfterMs: number) =>
+  `; it requested a pause of ${Math.ceil(askedPauseMs(retryAfterMs) / 1000)} s`;
+export const ASKED_SECONDS = '; it requested a pause of ([0-9]{1,5}) s$';
 
 /**
  * Matches the attempt errors that mean that an adapter's shop is down: no response, or a response from a proxy in front of it. Any other

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Network } from '../domain/network.ts';
-import { PAUSE_ASKED } from '../domain/retry.ts';
+import { pauseAsked } from '../domain/retry.ts';
 import { parseUrl } from '../domain/url.ts';
 import { Agent } from '../runtime/http-agent.ts';
 import { signWebhook } from './sign.ts';
@@ -192,7 +192,7 @@ function judge(
   }
   const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
   const date = typeof headers['date'] === 'string' ? headers['date'].slice(0, MAX_DATE_LENGTH) : null;
-  const error = explainStatus(status) + ((retryAfterMs ?? 0) > 0 ? PAUSE_ASKED : '');
+  const error = explainStatus(status) + (retryAfterMs === null || retryAfterMs <= 0 ? '' : pauseAsked(retryAfterMs));
   return { kind: 'failed', status, error, retryAfterMs, latencyMs, answer, date };
 }
 

@@ -53,7 +53,7 @@ const insertDeliveries = statement(
        where d.endpoint_id = planned.endpoint_id and d.invoice_id = planned.invoice_id and d.sequence < planned.sequence
          and d.status = 'pending'
        order by d.sequence limit ${MOST_EARLIER}) d
-     where d.next_attempt_at > ${DUE} and ${mayBeExpedited('d')}),
+     where d.next_attempt_at > ${DUE} and ${mayBeExpedited('d', DUE)}),
    ${expediteChosen(DUE)}
    select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified from (select from planned limit 1) planned`,
 );

@@ -1,4 +1,4 @@
-import { MAX_ATTEMPTS, OUTAGE, PAUSE_ASKED } from '../../domain/retry.ts';
+import { ASKED_SECONDS, MAX_ATTEMPTS, OUTAGE } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { isPaused } from './endpoint-health.ts';
@@ -14,12 +14,14 @@ const MOST_SEEN = 5000;
 /**
  * The SQL that says whether a waiting delivery may be expedited. A delivery in progress (counted but not logged) isn't waiting. A delivery
  * that failed before its endpoint last recovered was refused because of its own contents; otherwise it would have arrived at that time. A
- * replay starts such a delivery from scratch.
+ * replay starts such a delivery from scratch. A pause that the receiver asked for (`Retry-After`) must be over.
  */
-export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
-  ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
+export const mayBeExpedited = (d: string, now: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
+  ${d}.max_attempts < ${MOST_ATTEMPTS} and exists (
     select from delivery_attempts a
-    where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempt = ${d}.attempt_count) and not exists (
+    where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempt = ${d}.attempt_count
+      and coalesce(a.attempted_at + interval '1 millisecond' * coalesce(a.latency_ms, 0)
+        + interval '1 second' * substring(${d}.last_error from '${ASKED_SECONDS}')::int4, '-infinity') <= ${now}) and not exists (
     select from delivery_attempts a
     where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempted_at >= ${d}.created_at
       and a.attempted_at + interval '1 millisecond' * coalesce(a.latency_ms, 0) < ${returnedAt})))`;
@@ -72,11 +74,11 @@ export const bringDeliveriesForward = rowsOf(
          where d.endpoint_id = asked.id and d.status = 'pending' and d.next_attempt_at > $4 and ${AT_TARGET}
            and (asked.url is null or d.last_error ~ '${OUTAGE}')
          order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_SEEN}) d
-       where (asked.is_back or d.attempt_count > 0) and ${mayBeExpedited('d', 'asked.returned_at')}
+       where (asked.is_back or d.attempt_count > 0) and ${mayBeExpedited('d', '$4', 'asked.returned_at')}
          and (d.attempt_count > 0 or not exists (
            select from deliveries e
            where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending'
-             and not ${mayBeExpedited('e', 'asked.returned_at')}))
+             and not ${mayBeExpedited('e', '$4', 'asked.returned_at')}))
        order by d.max_attempts, d.next_attempt_at limit case when asked.is_back then ${MOST_SEEN} else 1 end) d),
    ${expediteChosen('$4')}
    select p.event_id, p.endpoint_id, chosen.url as callback_url, p.attempt_count, p.due_at
