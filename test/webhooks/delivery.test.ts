@@ -256,6 +256,18 @@ describe('an endpoint is disabled', () => {
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint returned 410 Gone' });
   });
 
+  test('not by a 410 from the URL that it had before', async () => {
+    const former = await startReceiver(world, (response) => setTimeout(() => response.writeHead(410).end(), 200));
+    const endpoint = await world.addEndpoint(former.url);
+    const event = await world.addEvent([endpoint]);
+    world.startDispatcher();
+    await eventually(() => expect(former.received).toHaveLength(1));
+    await world.sql(`update webhook_endpoints set url = 'http://127.0.0.1:1/new'`);
+    await eventually(async () => expect(await world.delivery(event)).toMatchObject({ last_status: 410 }));
+    await world.untilNothingIsUnderWay();
+    expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null, failing_since: null });
+  });
+
   test('later, while its row is locked: what came of the attempts is recorded without waiting for that', async () => {
     const receiver = await startReceiver(world, (response) => response.writeHead(410).end());
     const endpoint = await world.addEndpoint(receiver.url);

@@ -150,7 +150,10 @@ async function judgeEndpoints(
   const disabled: Disabled[] = [];
   const failing: Failing[] = [];
   for (const endpoint of await lockEndpointHealth(tx, [...failures.keys()])) {
-    const counted = (failures.get(endpoint.id) ?? []).filter((outcome) => ours.has(outcome));
+    // What was sent to the previous URL says nothing about this one.
+    const counted = (failures.get(endpoint.id) ?? []).filter(
+      (outcome) => ours.has(outcome) && outcome.delivery.url === endpoint.url,
+    );
     if (counted.length === 0) continue;
     const probes = counted.filter(({ delivery }) => delivery.isProbe).length;
     // If an event is refused because of its content, expediting it must not pause the endpoint.
