@@ -6,12 +6,14 @@ import { unlimitedNode } from '../../src/core/domain/node.ts';
 import { SCOPES } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { disableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
 import { startService } from '../../src/server/service.ts';
 import {
   createTestProject,
+  eventually,
   type Json,
   startTestService,
   type TestProject,
@@ -103,6 +105,34 @@ test('an endpoint is made, read, changed, tested, rotated, disabled and enabled,
   expect(list.body.data).toMatchObject([{ endpointId, undelivered: 0, status: 'active' }]);
   for (const { text } of [tested, changed, disabled, enabled, shown, list]) expect(text).not.toContain('whsec_');
 });
+
+test('two changes of an endpoint at the same time are both kept', async () => {
+  const shop = await newShop();
+  const { endpointId } = await newEndpoint(shop, { events: ['all'] });
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const locking = service.db.transaction(async (tx) => {
+    await tx.run(lockProject, [shop.id]);
+    await held;
+  });
+  const changes = [{ url: urlOf('/both') }, { events: ['invoice.paid'] }].map((change) =>
+    shop.call('PATCH', `/${endpointId}`, change),
+  );
+  await eventually(
+    () =>
+      runSql(service, `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+    (waiting) => waiting.length === 2,
+  );
+  release();
+  await locking;
+  expect((await Promise.all(changes)).map(({ status }) => status)).toEqual([200, 200]);
+  const { body } = await shop.call('GET', `/${endpointId}`);
+  expect(body).toMatchObject({ url: urlOf('/both'), eventTypes: ['invoice.paid'] });
+});
+
+const lockProject = unlistedStatement('', {}, 'select from projects where id = $1 for no key update');
 
 test('the log says which key did it, from where and in which request, and of a URL no more than its origin', async () => {
   const shop = await newShop();

@@ -601,22 +601,27 @@ export const updateEndpoint = operation({
     actor,
     { endpointId, ...change }: { endpointId: string; url: string | undefined } & Partial<Omit<Described, 'url'>>,
   ) => {
-    const before = await selectEndpoint(db, actor, endpointId);
-    refuseAdapter(before);
-    const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
-    const after = { ...before, ...change, url };
-    const changed = describeChange(before, after);
-    await db.transaction(async (tx) => {
-      await refuseSameUrl(tx, before.projectId, url, before.id);
+    const { before, after } = await db.transaction(async (tx) => {
+      const found = await selectEndpoint(tx, actor, endpointId);
+      refuseAdapter(found);
+      const url = change.url === undefined ? null : readWebhookUrl(change.url, found.network, config);
+      await lockProject(tx, found.projectId);
+      // Read again, because all columns are written, and another request may have changed one of them before the lock.
+      const before = await selectEndpoint(tx, actor, endpointId);
+      const after = { ...before, ...change, url: url ?? before.url };
+      await refuseSameUrl(tx, before.projectId, after.url, before.id);
       await changeWebhookEndpoint(tx, before, after);
-      if (changed === null) return;
-      const { projectId } = before;
-      await recordActions(tx, actor, now(), [
-        { projectId, action: 'webhook.changed', subject: endpointId, detail: changed },
-      ]);
+      const changed = describeChange(before, after);
+      if (changed !== null) {
+        const { projectId } = before;
+        await recordActions(tx, actor, now(), [
+          { projectId, action: 'webhook.changed', subject: endpointId, detail: changed },
+        ]);
+      }
+      return { before, after };
     });
     const areTypesGiven = change.eventTypes !== undefined;
-    return { view: viewEndpoint(after, now()), isMoved: url !== before.url, areTypesGiven };
+    return { view: viewEndpoint(after, now()), isMoved: after.url !== before.url, areTypesGiven };
   },
   print: ({ view, isMoved, areTypesGiven }) => {
     const args = [view.endpointId];
