@@ -133,6 +133,19 @@ test('an inbox in PostgreSQL writes what the handler writes, and that it was han
   expect(await storage.take(write)).toBe(false);
 });
 
+test('an event in PostgreSQL that failed for months still waits an hour, and stops no other', async () => {
+  const { storage, pool } = await startPostgresInbox('for_months');
+  onTestFinished(() => pool.end());
+  await storage.add(eventOf('evt_bad'));
+  await pool.query('update quittance_inbox set attempts = 2000');
+  const refuse = async () => {
+    throw new Error('refused as always');
+  };
+  await expect(storage.take(refuse)).rejects.toThrow('refused as always');
+  const { rows } = await pool.query(`select extract(epoch from due_at - now()) as seconds from quittance_inbox`);
+  expect(Number(rows[0].seconds)).toBeGreaterThan(3500);
+});
+
 /** How many orders expire at once. */
 const ORDERS = 106;
 

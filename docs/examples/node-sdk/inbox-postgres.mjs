@@ -53,4 +53,4 @@ export function postgresInbox(pool) {
 
 /** After 2, 4, 8, … seconds, and at last every hour. */
 const LATER = `update quittance_inbox set attempts = attempts + 1, error = $2,
-  due_at = now() + least(2 ^ (attempts + 1), 3600) * interval '1 second' where id = $1`;
+  due_at = now() + least(2 ^ least(attempts + 1, 12), 3600) * interval '1 second' where id = $1`;
