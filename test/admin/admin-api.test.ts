@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
 import { request } from 'undici';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { formatAdminKey } from '../../src/core/domain/api-key.ts';
@@ -13,7 +15,7 @@ import { createLedger } from '../cli/explain-ledger.ts';
 import { openGoldenShop } from '../cli/golden-shop.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
-import { createTestProject, type Json } from '../support/service.ts';
+import { createTestProject, eventually, type Json } from '../support/service.ts';
 import { newAdminKey, startConsoleOver } from './console-service.ts';
 
 const NOBODYS = '01h455vb4pex5vsknk084sn02q';
@@ -125,6 +127,25 @@ test('an unknown, wrong, expired or revoked key, and one used from elsewhere, ge
   expect(shown.every(({ status }) => status === 401)).toBe(true);
   expect(new Set(shown.map((each) => JSON.stringify(each))).size).toBe(1);
   expect(answers[0]?.text).not.toContain('qa_1');
+});
+
+test('a key that is revoked while its request arrives creates nothing', async () => {
+  const ledger = await createLedger();
+  const { port } = await startConsoleOver(ledger.env.DATABASE_URL);
+  const { adminKey, adminKeyId } = await newAdminKey(ledger.env, 'owner');
+  const body = JSON.stringify({ name: 'a second key', role: 'owner' });
+  const headers = { ...bearing(adminKey), 'content-type': 'application/json', 'content-length': body.length };
+  const sent = http.request({ host: '127.0.0.1', port, path: '/admin/v1/admin-keys', method: 'POST', headers });
+  sent.flushHeaders();
+  const list = async () => JSON.parse((await runCli(['admin-key', 'list', '--json'], { env: ledger.env })).stdout);
+  // The server has seen the key, and waits for the body.
+  await eventually(list, ({ data: [key] }) => key.lastUsedAt !== null);
+  await runCli(['admin-key', 'revoke', adminKeyId], { env: ledger.env });
+  sent.end(body);
+  const [answer] = (await once(sent, 'response')) as [http.IncomingMessage];
+  answer.resume();
+  expect(answer.statusCode).toBe(401);
+  expect((await list()).data).toHaveLength(1);
 });
 
 function idOf(adminKeyId: string): string {

@@ -32,9 +32,6 @@ const DOCUMENT_LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 /** `consoleUrl` is this server's URL. */
 export type AdminDeps = OperationDeps & { consoleUrl(): string };
 
-const ACTOR = Symbol('actor');
-type AdminRequest = FastifyRequest & { [ACTOR]?: Actor };
-
 /** Serves every operation below `/admin/v1` to holders of an admin key, and `/openapi.json`, which describes them. */
 export function registerAdmin(app: FastifyInstance, deps: AdminDeps): void {
   const buckets = {
@@ -70,39 +67,41 @@ async function guard(
   deps: AdminDeps,
   buckets: { keys: TokenBuckets; failures: TokenBuckets },
   { action, method }: Operation,
-  request: AdminRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   reply.header('Cache-Control', 'no-store');
-  const { ip, network } = clientOf(request);
+  const { network } = clientOf(request);
   // Every request takes a token, which is returned if the key is valid. So the bucket limits the database queries for wrong keys.
   refuseLimited(buckets.failures.take(network, deps.now()), FAILURE_LIMIT);
-  const [, key = ''] = /^Bearer ([!-~]{1,200})$/i.exec(singleHeader(request, 'authorization') ?? '') ?? [];
-  const isAllowed = (cidrs: readonly string[]) => createAddressList(cidrs)(ip);
-  const actor = await authenticateAdminKey(deps, key, { isAllowed, origin: ip, requestId: request.id });
-  if (actor === null) throw unauthenticated();
+  const actor = await identify(deps, request);
   buckets.failures.giveBack(network);
   noteCaller(request.raw.socket);
   refuseLimited(buckets.keys.take(actor.id ?? '', deps.now()), KEY_LIMIT);
   authorize(actor, action);
-  request[ACTOR] = actor;
   if (method !== 'GET') checkJsonHeaders(request, MAX_INPUT_BYTES);
 }
 
-function unauthenticated(): Problem {
+/** Returns the holder of the request's admin key. Throws `UNAUTHENTICATED`. */
+async function identify(deps: AdminDeps, request: FastifyRequest): Promise<Actor> {
+  const { ip } = clientOf(request);
+  const [, key = ''] = /^Bearer ([!-~]{1,200})$/i.exec(singleHeader(request, 'authorization') ?? '') ?? [];
+  const isAllowed = (cidrs: readonly string[]) => createAddressList(cidrs)(ip);
+  const actor = await authenticateAdminKey(deps, key, { isAllowed, origin: ip, requestId: request.id });
+  if (actor !== null) return actor;
   const detail =
     'The Authorization header does not contain an admin key that this server accepts: send "Bearer qa_…" with the key that "quittance admin-key create" showed. The key may be unknown, wrong, expired or revoked, or its allow list may not contain your IP address.';
-  return new Problem('UNAUTHENTICATED', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
+  throw new Problem('UNAUTHENTICATED', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
 async function answer(
   deps: AdminDeps,
   operation: Operation,
-  request: AdminRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<string> {
-  const actor = request[ACTOR];
-  if (actor === undefined) throw new Error('the route has no guard');
+  // The key may have been revoked while the body was arriving.
+  const actor = await identify(deps, request);
   const wanted = operation.read(readInput(operation, request), deps.now());
   const outcome = await perform(operation, deps, actor, wanted);
   if (request.headers.accept === OUTCOME_TYPE) {
