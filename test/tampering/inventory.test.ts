@@ -287,6 +287,22 @@ test.each(someCases(SETTINGS, 3))(
   },
 );
 
+test.each([
+  ['the former URL of a webhook', 'url = kept.url, mac = kept.mac'],
+  ['a webhook that was enabled', 'disabled_at = now()'],
+])('whoever puts back %s leaves an alarm, although an operator tests the webhook meanwhile', async (_, change) => {
+  startWatch();
+  const before = await eventually(settings, (content) => content !== 'undefined');
+  const id = await idIn('webhook_endpoints');
+  await runSql(service, `create table kept as select * from webhook_endpoints where id = '${id}'`);
+  const endpointId = encodeId('whe', id);
+  await cli('webhook', 'update', endpointId, '--url', `${service.inboxUrl}/new`);
+  await eventually(settings, (content) => content !== before);
+  await cli('webhook', 'test', endpointId);
+  await asOwner('webhook_endpoints', `update webhook_endpoints w set ${change} from kept where w.id = kept.id`);
+  await untilAlarm('row-changed', `webhook_endpoints ${id}`);
+});
+
 test.each(['api_keys', 'webhook_endpoints'])('whoever deletes a row of %s leaves an alarm', async (table) => {
   startWatch();
   await eventually(settings, (content) => content !== 'undefined');

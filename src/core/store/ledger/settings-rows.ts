@@ -53,17 +53,23 @@ const OF_PROJECT = 't.project_id in (select id from projects where network = $1)
 /** These rows don't belong to any network, so they are on each network's page. */
 const OF_NONE = '$1::text is not null';
 
+/** Actions on an endpoint that don't change its row. */
+const OF_DELIVERIES = ['webhook.tested', 'webhook.rotated', 'deliveries.replayed'] as const;
+
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
-  settingsOf(SEALED_ENDPOINT, 'whe'),
+  settingsOf(SEALED_ENDPOINT, 'whe', { besides: [...OF_DELIVERIES, 'webhook.enabled', 'webhook.disabled'] }),
   // This is a separate kind because it was added later: a row that isn't on a page yet needs no log entry.
-  settingsOf(SEALED_ENDPOINT, 'whe', { part: 'disabled', state: '(t.disabled_at is not null)::text' }),
+  settingsOf(SEALED_ENDPOINT, 'whe', {
+    ...{ part: 'disabled', state: '(t.disabled_at is not null)::text' },
+    besides: [...OF_DELIVERIES, 'webhook.changed'],
+  }),
   settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
   }),
-  settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE }),
+  settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE, besides: ['channel.tested'] }),
   settingsOf(SEALED_ADMIN_KEY, 'adm', { where: OF_NONE, isEnded: 't.revoked_at is not null' }),
   settingsOf(SEALED_PERSON, 'usr', {
     ...{ where: OF_NONE, isEnded: 't.removed_at is not null' },
