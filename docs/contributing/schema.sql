@@ -1592,18 +1592,18 @@ create function forget_old_sessions(timestamp with time zone) returns void langu
  DELETE FROM sessions
    WHERE (sessions.id IN ( SELECT sessions_1.id
             FROM sessions sessions_1
-           WHERE (sessions_1.created_at < forget_old_sessions.before)
+           WHERE (sessions_1.created_at < LEAST(forget_old_sessions.before, (now() - '8 days'::interval)))
            ORDER BY sessions_1.created_at
           LIMIT 1000));
  DELETE FROM invitations
    WHERE (invitations.sha256 IN ( SELECT invitations_1.sha256
             FROM invitations invitations_1
-           WHERE (invitations_1.expires_at < forget_old_sessions.before)
+           WHERE (invitations_1.expires_at < LEAST(forget_old_sessions.before, (now() - '8 days'::interval)))
           LIMIT 1000));
  DELETE FROM spent_challenges
    WHERE (spent_challenges.sha256 IN ( SELECT spent_challenges_1.sha256
             FROM spent_challenges spent_challenges_1
-           WHERE (spent_challenges_1.expires_at < forget_old_sessions.before)
+           WHERE (spent_challenges_1.expires_at < LEAST(forget_old_sessions.before, (now() - '8 days'::interval)))
            ORDER BY spent_challenges_1.expires_at
           LIMIT 1000));
 END;
