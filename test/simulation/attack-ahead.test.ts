@@ -110,3 +110,31 @@ test('blocks of another node that nobody known signed are read from the preferre
   // The head needed two for each block.
   for (const { requests } of nodes) expect(requests.get('/wallet/getblock') ?? 0).toBeLessThan(80);
 });
+
+test.each<[string, (missed: Missed) => void]>([
+  [
+    'refuses ranges and does not return the next block',
+    ({ nodes: [first], base }) => {
+      if (first === undefined) return;
+      first.lies = {
+        answer: ({ path }) => (path === RANGES ? 'refuse' : undefined),
+        block: (number, path) => (path === '/wallet/getblock' && number > base.number ? null : undefined),
+      };
+    },
+  ],
+  [
+    'shows a branch of its own in ranges',
+    ({ nodes: [first], base }) => {
+      const junk = evilBranch(base, MISSED_BLOCKS);
+      if (first === undefined) return;
+      first.lies = { block: (number, path) => (path === RANGES ? junk[number - base.number - 1] : undefined) };
+    },
+  ],
+])('a preferred node that %s does not stop catching up', async (_, lie) => {
+  const missed = await missMuch();
+  lie(missed);
+  const { world } = missed;
+  await world.run(20);
+  expect({ behind: world.behind(), inventions: await world.inventions() }).toEqual({ behind: 0, inventions: [] });
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+});

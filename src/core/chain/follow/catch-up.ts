@@ -39,8 +39,11 @@ type CatchUpOptions = {
   last: number;
   /** Records the blocks that are ready, and returns how many. */
   record(): Promise<number>;
-  /** Reads single blocks from the preferred node, back to the common ancestor if the verified blocks are on an orphaned branch. */
-  walkBack(): Promise<unknown>;
+  /**
+   * Reads the block after the newest verified one from the preferred node. If the verified blocks are on an orphaned branch, also reads the
+   * blocks that replace them. Returns how many blocks are new, which is 0 if the node has no next block.
+   */
+  walkBack(): Promise<number>;
   isStopping(): boolean;
   /** The catch-up calls this after each transaction. */
   onProgress(): Promise<void>;
@@ -86,6 +89,12 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
       );
     }
   };
+  const lacksNext = (node: Node, last: number): AppError => {
+    const reason = `${node.origin} reports block ${last} as irreversible, but does not return block ${window.tip().number + 1}`;
+    deps.pool.report(node, 'incomplete', reason);
+    avoidance.avoid(node);
+    return new AppError('NODE_REFUSED', reason, { retryable: true });
+  };
   return {
     onHead: failures.clear,
     run: async ({ node, nodes, last, record, walkBack, isStopping, onProgress }) => {
@@ -105,13 +114,17 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
           if (next.blocks[0]?.block.parentId !== window.tip().id) {
             // The verified blocks are on an orphaned branch, so walk back to the fork, one block at a time.
             await recordPending();
-            await walkBack();
+            const added = await walkBack();
+            // Otherwise there's no fork, so the node itself doesn't give what it called irreversible. Ask another one.
+            if (added === 0) throw lacksNext(node, last);
+            if (added === 1) failures.countFailure(node);
             return;
           }
           await take(next, nodes).catch((error: unknown) => {
             if (next.source !== node) ahead.dismiss(next.source);
             throw error;
           });
+          failures.forgive(next.source);
           pending.push(next);
           const count = pending.reduce((sum, { blocks }) => sum + blocks.length, 0);
           if (count >= BATCH_BLOCKS / 2 || !ahead.isNextThere()) await recordPending();
@@ -157,6 +170,8 @@ const PARALLEL_BLOCKS = 4;
  */
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
+/** How long a range from the preferred node is assumed to take until it has been measured. */
+const USUAL_MS = 4000;
 
 type Range = { first: number; last: number; source: Node; isThere: boolean; blocks: Promise<AheadBlock[]> };
 
@@ -255,11 +270,13 @@ function createFailures() {
     failuresOf,
     countFailure,
     clear: () => counts.clear(),
+    /** Call this when a node's range has been added to the verified blocks. */
+    forgive: (node: Node) => {
+      if (failuresOf(node) < MAX_RANGE_FAILURES) counts.delete(node.origin);
+    },
     judge: async (node: Node, blocks: Promise<AheadBlock[]>): Promise<AheadRange> => {
       try {
-        const shown = await blocks;
-        if (failuresOf(node) < MAX_RANGE_FAILURES) counts.delete(node.origin);
-        return { source: node, blocks: shown };
+        return { source: node, blocks: await blocks };
       } catch (error) {
         countFailure(node);
         throw error;
@@ -349,10 +366,11 @@ function createRangeSources(
     failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
   return {
     readLogs: logs.read,
-    /** Returns the shortest recent duration of a range from the preferred node, in milliseconds. */
+    /** Returns the shortest recent duration of a range from the preferred node in milliseconds, or `USUAL_MS` before the first one. */
     leastMs: () => {
       const preferred = sources.find(({ source }) => source === node);
-      return preferred === undefined ? 0 : paceOf(preferred).flight.leastMs();
+      const least = preferred === undefined ? 0 : paceOf(preferred).flight.leastMs();
+      return Number.isFinite(least) ? least : USUAL_MS;
     },
     /** Returns a node that can provide another range now. */
     withRoom: (): (Pace & { source: Node }) | null => {
