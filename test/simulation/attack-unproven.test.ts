@@ -1,3 +1,5 @@
+import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import type { ShownBlock } from '@quittance/tron/shown-block';
 import { afterEach, expect, test } from 'vitest';
 import { someCases } from '../support/some-cases.ts';
 import {
@@ -9,7 +11,7 @@ import {
   keyAt,
   type Transaction,
 } from './attack-chain.ts';
-import { createAttackNode } from './attack-node.ts';
+import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
 
 let world: AttackWorld | null = null;
@@ -139,4 +141,39 @@ test('with one operator nothing of such a block is believed: it is held, told, a
   await world.run(60, filler);
   expect(await world.statuses()).toEqual(['PAID']);
   expect(world.behind()).toBe(0);
+});
+
+/** Gives a node a gRPC port: its single blocks have the bytes that JSON hides. */
+function showBytes(node: AttackNode, chain: ReturnType<typeof createAttackChain>): void {
+  const { ask } = node;
+  node.hasBytes = true;
+  node.ask = async (question, options) => {
+    const answer = await ask(question, options);
+    if (question.http.path !== '/wallet/getblock' || answer === null) return answer;
+    const shown = answer as unknown as ShownBlock;
+    const block = chain.at(Number((question.http.body as { id_or_num: string }).id_or_num));
+    const transactions = [...shown.transactions].map((each, index) => ({
+      ...each,
+      whole: concatBytes(each.whole, hexToBytes(block?.transactions[index]?.hidden ?? '')),
+    }));
+    return { ...shown, transactions } as unknown as typeof answer;
+  };
+}
+
+test('an operator that proves a block of the past and withholds its logs does not hold up the others', async () => {
+  const { world, chain, nodes } = await start(['a', 'withholds', 'c']);
+  const { account, amount } = await world.invoice();
+  const number = chain.head().number + 20;
+  for (const node of nodes.slice(1)) {
+    showBytes(node, chain);
+    const isWithheld = ({ path, body }: { path: string; body: { num?: number } }) =>
+      path.endsWith('infobyblocknum') && body.num === number;
+    node.lies = { answer: (asked) => (node.origin === 'withholds' && isWithheld(asked) ? [] : undefined) };
+  }
+  world.restartAfter(60, () =>
+    chain.head().number + 1 === number ? [poisoned(directTransfer(account, amount))] : filler(),
+  );
+  await world.run(40, filler);
+  expect({ statuses: await world.statuses(), behind: world.behind() }).toEqual({ statuses: ['PAID'], behind: 0 });
+  expect(await world.query('select verified from transfers')).toEqual([{ verified: 'proven' }]);
 });

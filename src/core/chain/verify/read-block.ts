@@ -121,12 +121,14 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
   );
   const proofs = shown.flatMap((each) => (each.block?.isProven === true ? { ...each, block: each.block } : []));
   // Anyone can create a block that proves itself, so a proven block with another id doesn't override the operators' agreement.
-  const proof = proofs.find((each) => each.block.id === block.id);
+  const same = proofs.filter((each) => each.block.id === block.id);
+  const [proof] = same;
   if (proof !== undefined) {
     if (claimOf(proof.block) !== claimOf(block)) {
       deps.pool.report(node, 'unverifiable', `its block ${number} does not match its proven content`);
     }
-    return withItsLogs(deps, proof);
+    // Whoever shows the block may still lack its logs, or withhold them.
+    return firstLogs(deps, proof.block, [...new Set([...same.map((each) => each.node), node, ...others])]);
   }
   const claims = shown.flatMap((each) => (each.block?.isProven === false ? { ...each, block: each.block } : []));
   const asserted = firstOfOperators([{ node, block }, ...claims.filter((each) => each.node !== node)]);
@@ -134,9 +136,7 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
   const agreed = await findAgreed(deps, heard, number);
   if (agreed !== null) return agreed;
   const [different] = proofs;
-  if (different !== undefined) {
-    return withItsLogs(deps, different);
-  }
+  if (different !== undefined) return firstLogs(deps, different.block, [different.node]);
   const isMissing = shown.some((each) => each.block === null && each.node !== node) || heard.length < asserted.length;
   // Don't pause any node, because each of them may be honest, and can still provide irreversible blocks below this one.
   throw new AppError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard), {
@@ -179,10 +179,14 @@ async function findAgreed(deps: ReadDeps, heard: readonly Word[], number: number
   return null;
 }
 
-async function withItsLogs(deps: ReadDeps, { node, block }: Claim): Promise<ReadBlock> {
-  const logs = await readLogsIfThere(deps, node, block);
-  if (logs !== null) return { node, block, logs, word: null };
-  throw new AppError('NODES_DISAGREE', `${node.origin} has not returned the logs for block ${block.number} yet`, {
+/** Returns the proven block with the logs of the first of these nodes that shows them. */
+async function firstLogs(deps: ReadDeps, block: ExaminedBlock, nodes: readonly Node[]): Promise<ReadBlock> {
+  for (const node of nodes) {
+    const logs = await readLogsIfThere(deps, node, block).catch(orNull);
+    if (logs !== null) return { node, block, logs, word: null };
+  }
+  const origins = nodes.map(({ origin }) => origin).join(', ');
+  throw new AppError('NODES_DISAGREE', `no node has returned the logs for block ${block.number} yet: ${origins}`, {
     retryable: true,
   });
 }
