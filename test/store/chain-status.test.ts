@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
+import { insertCursor, markLive } from '../../src/core/store/chain/cursor.ts';
 import { type ChainStatus, findRememberedPauses, saveChainStatus } from '../../src/core/store/chain/status.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
+import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const NOW = Date.parse('2026-09-01T12:00:00Z');
@@ -62,4 +64,20 @@ test.each([
   await save(node('http://a', { pausedForMs: 5000, failures: 1 }));
   await db.script(`update chain_status set status = '${status}'`);
   expect(await after(0)).toEqual([]);
+});
+
+test('the newest block of a stuck network keeps the time at which it was the newest for the first time', async () => {
+  const solid = { number: 7, id: '07'.repeat(32), time: unixMs(NOW) };
+  await insertCursor(db, 'nile', solid, null);
+  const live = async () =>
+    (await db.run(unlistedStatement('', { liveAt: 'timestamptz?' }, 'select live_at from chain_cursors'), []))[0]
+      ?.liveAt;
+  await markLive(db, 'nile', false);
+  const first = await live();
+  expect(first).toEqual(expect.any(Number));
+  // Another process sees the same block.
+  await markLive(db, 'nile', false);
+  expect(await live()).toBe(first);
+  await markLive(db, 'nile', true);
+  expect(await live()).toBeGreaterThan(Number(first));
 });

@@ -9,7 +9,7 @@ import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor
 import type { Lease } from '../../store/chain/leases.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
 import { createAvoidance, type Node } from '../nodes/node.ts';
-import { recogniseNodes } from '../nodes/node-pool.ts';
+import { describeNodes, recogniseNodes } from '../nodes/node-pool.ts';
 import { shippedCheckpoint } from '../proof/checkpoints.ts';
 import { loadProducers } from '../verify/producers.ts';
 import { createWalk } from '../verify/walk-producers.ts';
@@ -64,7 +64,10 @@ export function createFollower(
       const available = await deps.pool.available();
       const nodes = parts === null ? available : parts.avoidance.sort(available);
       const [node] = nodes;
-      if (node === undefined) throw new AppError('NO_NODE', noNodeMessage(deps), { retryable: true });
+      if (node === undefined)
+        throw new AppError('NO_NODE', `no ${deps.network} node is available now: ${describeNodes(deps.pool)}`, {
+          retryable: true,
+        });
       const watching: Watching = { ...deps, lease };
       const readAt = deps.now();
       const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, nodes, walk));
@@ -192,13 +195,6 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return performance.now() - startedMs;
 }
 
-function noNodeMessage({ pool, network }: FollowDeps): string {
-  const states = pool
-    .health()
-    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
-  return `no ${network} node is available now: ${states.join('; ')}`;
-}
-
 /** A local network may create blocks only on demand, so its newest block counts as current for this long. */
 const LOCAL_LIVE_MS = 30_000;
 
@@ -210,7 +206,7 @@ function createLiveNote({ db, network, slotMs }: FollowDeps): (newest: number) =
   let noted = { number: -1, ms: 0 };
   return async (newest) => {
     if (newest === noted.number && (slotMs !== null || performance.now() - noted.ms < LOCAL_LIVE_MS)) return;
-    await markLive(db, network);
+    await markLive(db, network, slotMs === null);
     noted = { number: newest, ms: performance.now() };
   };
 }

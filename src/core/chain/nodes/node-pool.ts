@@ -355,6 +355,14 @@ function readShown(shown: ShownHeader | null): { id: string | null } {
   }
 }
 
+/** Returns each node's URL with its state, for messages to the operator. */
+export function describeNodes(pool: Pick<NodePool, 'health'>): string {
+  const states = pool
+    .health()
+    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
+  return states.join('; ');
+}
+
 export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
 
 /**

@@ -117,7 +117,9 @@ export const updateCursor = commandOf(
 /**
  * Records that the newest examined block is the network's newest, according to a node, and stores the block's time together with the
  * database's time. While no blocks are visible, the chain's time is then derived from the time that has passed on the database's clock. If
- * that clock is behind the block's time, it's wrong, and correcting it later would move the chain's time too far, so nothing is stored.
+ * that clock is behind the block's time, it's wrong, and correcting it later would move the chain's time too far, so nothing is stored. A
+ * block that was recorded before keeps its first time, unless `isAgain`: a stuck node may show the same block for hours, also to a process
+ * that has just started.
  */
 export const markLive = commandOf(
   'chain-cursor-live',
@@ -127,8 +129,8 @@ export const markLive = commandOf(
      from (
        select coalesce((select block_time from head_blocks where network = k.network order by number desc limit 1), k.solid_time) as time
        from chain_cursors k where k.network = $1) newest) n
-   where c.network = $1`,
-  (network: Network) => [network],
+   where c.network = $1 and ($2 or c.live_time is distinct from n.time)`,
+  (network: Network, isAgain: boolean) => [network, isAgain],
 );
 
 /**
