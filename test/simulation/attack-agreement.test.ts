@@ -42,6 +42,22 @@ test('while the second of two operators is down, the one that is left answers no
   expect(world.unrecorded()).toBeLessThanOrEqual(8);
 });
 
+test('within a minute after the second of two operators went down, an alarm names it, and it ends when the operator is back', async () => {
+  const { world, chain, nodes, second } = await start();
+  const number = chain.head().number + 1;
+  nodes.splice(1);
+  await world.run(5, filler);
+  expect(await world.alarms()).toEqual([]);
+  await world.run(15, filler);
+  expect(await world.alarms()).toEqual(['nodes-disagree']);
+  expect(await world.alarmDetail('nodes-disagree')).toMatch(
+    new RegExp(`^block ${number} .* waits until 2 operators return its USDT logs; so far a\\. .*No invoice paid`),
+  );
+  nodes.push(second);
+  await world.run(20, filler);
+  expect(await world.alarms()).toEqual([]);
+});
+
 test('while two operators differ about blocks, each answers no more than 8 requests a block', async () => {
   const { world, first, second } = await start();
   second.lies = { answer: ({ path }) => (path.endsWith('infobyblocknum') ? [] : undefined) };

@@ -65,14 +65,15 @@ const ROWS = {
     advice: say`Follow the instructions in the alarm. If one node keeps returning wrong blocks, replace that node. If no node can prove the block and you have checked it in a block explorer, run "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
   },
   'nodes-disagree': {
-    means: 'Operators return different USDT logs for a block.',
+    means: 'Operators return different USDT logs for a block, or too few of them return any.',
     impact: 'Quittance holds that block and all later blocks until enough operators agree.',
     scope: 'network',
     rank: 1,
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: 'One operator is wrong: add a node from a third operator. The alarm clears when enough operators agree.',
+    advice:
+      'One operator is wrong or does not respond: repair its node, or add a node from a third operator. The alarm clears when enough operators agree.',
   },
   'producers-refused': {
     means: 'Operators disagree about the block producers, or too many producers changed at once.',
@@ -365,7 +366,7 @@ const ROWS = {
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Look at the newest orders. For a sale, raise the limits: "${{ command: 'project update' }}". If someone is flooding the shop, limit the orders per visitor in the shop. The alarm clears when half of both limits is free.`,
+    advice: say`Look at the newest orders. If you are running a sale, raise the limits: "${{ command: 'project update' }}". If someone is flooding the shop, limit the orders per visitor in the shop. The alarm clears when half of both limits is free.`,
   },
   'webhook-failing': {
     means: 'All attempts to reach a webhook endpoint have failed for 15 minutes.',

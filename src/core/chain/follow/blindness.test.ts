@@ -58,7 +58,7 @@ test('an old newest block, and no further one, is blindness: after three block t
   expect(reason()).toBe(null);
   wait(3 * BLOCK_MS);
   onLook(3_609_000);
-  expect(reason()).toBe('the newest block that the nodes return is 3609 s old');
+  expect(reason()).toBe('the newest block that Quittance has read is 3609 s old');
 
   onHead(8);
   onLook(0);
@@ -69,7 +69,7 @@ test('an old newest block, and no further one, is blindness: after three block t
     expect(reason()).toBe(null);
   }
   onLook(60_001);
-  expect(reason()).toBe('the newest block that the nodes return is 60 s old');
+  expect(reason()).toBe('the newest block that Quittance has read is 60 s old');
 });
 
 test('a node that is far behind and shows a block now and then leaves the operator blind, and one that caught up does not', () => {

@@ -1,6 +1,7 @@
 import type { AccountHex } from '@quittance/tron/address';
 import { inGroups } from '../../runtime/concurrency.ts';
 import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
+import { describeNodes } from '../nodes/node-pool.ts';
 import type { ExaminedBlock } from '../proof/prove-block.ts';
 import { type ReadBlock, readLogsIfThere, readLogsOf } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
@@ -19,6 +20,10 @@ const PARALLEL_BLOCKS = 8;
  */
 const MANY_OPEN_BLOCKS = 64;
 const AWAY_MS = 10_000;
+/**
+ * If the oldest block still waits for agreement after this many block times, an alarm is raised. On a real network, that's within a minute.
+ */
+const WAITING_BLOCKS = 15;
 /** Operators whose answers differ are asked again after this many block times. */
 const DISPUTE_BLOCKS = 2;
 
@@ -74,6 +79,7 @@ export type Quorum = {
 
 /** All times are monotonic. */
 export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
+  const noteWaiting = createWaitingNote(deps);
   let nextMs = 0;
   /** The time at which operators that disagree are asked again. */
   let disputeNextMs = 0;
@@ -88,6 +94,7 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
     const open = asked.filter(({ agreed }) => agreed === null).slice(0, isBehind ? BEHIND_STEP_BLOCKS : STEP_BLOCKS);
     const operators = ofDifferentOperators(nodes, nodes.length);
     const nowMs = performance.now();
+    await noteWaiting(window.blocks.find(({ agreed }) => agreed === null) ?? null);
     if (open.length === 0 || operators.length < deps.agreement || nowMs < nextMs) return;
     nextMs = nowMs + (isBehind ? BEHIND_PAUSE_MS : deps.blockMs / 2);
     await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
@@ -95,10 +102,12 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
       if (examined === null) return;
       // If no known key signed a block, other nodes may have a good reason not to have it.
       const mayLag = block.signer === null || block.number > window.tip().number - LAG_BLOCKS;
-      const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
-      const isRetry = isDisputed && nowMs >= disputeNextMs;
+      const differ = isDisputed(block);
+      const isRetry = differ && nowMs >= disputeNextMs;
       const silent = operators.filter(({ operator }) => !block.votes.has(operator));
-      const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
+      // Nobody blames an operator that lacks a block without a known signer, so don't rely on the first ones.
+      const isAnyones = differ || block.signer === null;
+      const wanted = isRetry ? operators : isAnyones ? silent : silent.slice(0, deps.agreement - 1);
       await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
       if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
     });
@@ -115,6 +124,38 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
     },
     awaitsOperator: () => openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS,
   };
+}
+
+/**
+ * Returns a function that raises an alarm if the oldest block that waits for agreement stays the same for too long, which is the case while
+ * too few operators answer. A dispute between operators has its own words.
+ */
+function createWaitingNote({
+  agreement,
+  alarms,
+  blockMs,
+  pool,
+}: FollowDeps): (oldest: WindowBlock | null) => Promise<void> {
+  let waiting: { id: string; nextMs: number } | null = null;
+  return async (oldest) => {
+    const nowMs = performance.now();
+    if (oldest === null) waiting = null;
+    else if (waiting?.id !== oldest.id) waiting = { id: oldest.id, nextMs: nowMs + WAITING_BLOCKS * blockMs };
+    if (oldest === null || waiting === null || nowMs < waiting.nextMs || isDisputed(oldest)) return;
+    waiting.nextMs = nowMs + WAITING_BLOCKS * blockMs;
+    const { number, id, votes } = oldest;
+    const shown = [...votes.values()].map(({ origin }) => origin);
+    await alarms.raise(
+      'nodes-disagree',
+      '',
+      `block ${number} (${id}) waits until ${agreement} operators return its USDT logs; so far ${shown.join(', ') || 'none does'}. Nodes: ${describeNodes(pool)}. ` +
+        'No invoice paid in this or a later block becomes PAID. Repair the node that does not respond, or add a node from another operator.',
+    );
+  };
+}
+
+function isDisputed({ votes }: WindowBlock): boolean {
+  return new Set([...votes.values()].map(({ logs }) => logs.digest)).size > 1;
 }
 
 /** Reports a dispute about the oldest block only, because the others have to wait for it anyway. */

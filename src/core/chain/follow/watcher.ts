@@ -267,7 +267,7 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
         reason = null;
         seenMs = clockMs();
       } else if (reason !== null || isLongAgo(newBlockMs)) {
-        reason = `the newest block that the nodes return is ${Math.round(examinedAgeMs / 1000)} s old`;
+        reason = `the newest block that Quittance has read is ${Math.round(examinedAgeMs / 1000)} s old`;
       }
     },
     onFailure: (why) => {
