@@ -181,6 +181,8 @@ describe('a cancelled order', () => {
     );
     expect(shop.told[0]?.body).toMatchObject({ trade_id, status: 2 });
     expect((await check(trade_id)).status).toBe(2);
+    // The shop didn't see the answer to its first request.
+    expect((await cancel(trade_id)).body).toMatchObject({ status_code: 400, message: expect.stringContaining('paid') });
   });
 
   test('is not one whose payment is being confirmed, of another adapter, unknown, or cancelled with a wrong signature', async () => {

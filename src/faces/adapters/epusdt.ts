@@ -143,7 +143,8 @@ async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string)
   await withdrawInvoice(deps.db, { id: invoice.id, projectId, network, at: deps.now() });
   const after = await findInvoicePayment(deps.db, projectId, invoice.id);
   if (after === null) throw new Error(`invoice ${invoice.id} disappeared, although invoices are never deleted`);
-  if (after.withdrawnAt === null) throw refuse('it is paid');
+  // Another request may have withdrawn the page before the payment arrived.
+  if (after.status === 'PAID' || after.withdrawnAt === null) throw refuse('it is paid');
   return { trade_id: encodeId('inv', invoice.id) };
 }
 
