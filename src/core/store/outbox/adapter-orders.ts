@@ -130,7 +130,7 @@ export const findPriceRates = answerOf(
   priceRate,
   `select ${listColumns(priceRate, 'w.', { ...SEALS, isKeySound: sealColumn(SEALED_API_KEY, 'k.') })}
    from webhook_endpoints w join api_keys k on k.id = w.id and k.project_id = w.project_id
-   where w.project_id = $1 and w.adapter = 'price' and w.disabled_at is null and k.revoked_at is null
+   where w.project_id = $1 and w.adapter = 'price' and k.revoked_at is null
    order by w.created_at, w.id limit 100`,
   (projectId: string) => [projectId],
   (rows) => rows.filter(({ isSound, isKeySound }) => isSound && isKeySound),

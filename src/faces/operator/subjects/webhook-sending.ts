@@ -593,8 +593,8 @@ export const disableEndpoint = operation({
   run: async ({ db, now }: ActDeps, actor, input): Promise<Shown<typeof disabled>> => {
     const { endpointId } = input;
     const endpoint = await selectEndpoint(db, actor, endpointId);
-    // Only operators may disable an adapter.
-    if (actor.kind === 'key') refuseAdapter(endpoint);
+    // Only operators may disable an adapter. Nothing is sent for a price.
+    if (actor.kind === 'key' || endpoint.adapter === 'price') refuseAdapter(endpoint);
     const { id, projectId, disabledReason: former } = endpoint;
     const why = disabledReason(input.reason, actor.name);
     const isDisabled = await db.transaction(async (tx) => {
