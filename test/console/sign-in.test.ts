@@ -44,7 +44,7 @@ test('whatever was wrong is answered alike, and too many tries are told to wait'
   expect([limited.status, Number(limited.headers.get('retry-after')) > 0]).toEqual([429, true]);
 });
 
-test.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'evil', '/\u0000x', '/a\nb'])(
+test.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'evil', '/\u0000x', '/a\nb', '/日'])(
   'a sign-in leads to no other place: next=%j',
   async (next) => {
     const desk = await openConsole();
@@ -52,7 +52,7 @@ test.each(['//evil.example', '/\\evil.example', 'https://evil.example', 'evil', 
     const { text } = await desk.ask(`/sign-in?${new URLSearchParams({ next })}`);
     expect(text).not.toContain('evil');
     const answer = await desk.ask('/sign-in', { form: { login: 'ann', password: PASSWORD, code: code(), next } });
-    expect(answer.location ?? '/').toBe('/');
+    expect([answer.status < 500, answer.location ?? '/']).toEqual([true, '/']);
   },
 );
 

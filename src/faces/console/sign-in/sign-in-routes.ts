@@ -240,9 +240,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** Allows only console paths, so that no link to the sign-in page leads to another site. */
+/** Allows only console paths, so that no link to the sign-in page leads to another site, in the characters that a header may have. */
 function ownPath(next: string | undefined): string {
-  return next !== undefined && /^\/(?![/\\])[^\\\p{C}]*$/u.test(next) ? next : '/';
+  return next !== undefined && /^\/(?![/\\])[!-[\]-~]*$/.test(next) ? next : '/';
 }
 
 type Shown = { invitation: OpenInvitation; path: string; problem: Html | null };
