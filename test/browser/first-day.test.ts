@@ -185,8 +185,8 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   expect(missed).toEqual([]);
   for (const [typed, says] of [
     [printed, 'and paid 1001-A'],
-    [short, `(${transferId}) and pays no invoice`],
-    [`${shortTxId.slice(0, 8)}…`, `(${transferId}) and pays no invoice`],
+    [short, `(${transferId}), but it pays no invoice`],
+    [`${shortTxId.slice(0, 8)}…`, `(${transferId}), but it pays no invoice`],
     [`${address.slice(0, 5)}…${address.slice(-5)}`, `${address} is an address of Ann’s tea`],
   ] as const) {
     await page.getByRole('searchbox').fill(typed);

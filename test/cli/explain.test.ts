@@ -210,7 +210,7 @@ describe('an invoice', () => {
     const id = encodeId('trf', own.id);
     expect((data as Json).verdict).toContain(`Instead, 25.009925 USDT from ${addressOf(0xbb)} at`);
     expect((data as Json).verdict).toContain(
-      `(${id}) arrived and pays no invoice. The transfer is not resolved. Likely (high): `,
+      `(${id}) arrived, but it pays no invoice. The transfer is not resolved. Likely (high): `,
     );
     expect(next).toBe(`to resolve the transfer: quittance transfers resolve ${id} --as …`);
     const other = (await ask(ledger, 'order-71')).data as Json;

@@ -354,7 +354,7 @@ describe('nobody is believed', () => {
     reports.length = 0;
     const alone = newProcess(chain, checkpoint).start(nodes.slice(0, 1));
     await expect(alone).rejects.toThrow(
-      `this release's checkpoint is block ${FIRST} (${checkpoint.id}), and other returned ${other.at(FIRST).id}. Either no node belongs to nile, or the checkpoint is wrong`,
+      `this release's checkpoint is block ${FIRST} (${checkpoint.id}), but other returned ${other.at(FIRST).id}. Either no node belongs to nile, or the checkpoint is wrong`,
     );
     expect(reports).toEqual([]);
   });

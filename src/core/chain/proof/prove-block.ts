@@ -74,7 +74,10 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
     const { shownId, whole } = transaction;
     if (shownId !== null && shownId !== txId)
       throw contradicts(`txID ${shownId} in block ${number} does not match its raw_data_hex`);
-    if (whole.length === NODE_BYTES) throw contradicts(`transaction ${txId} in block ${number} has 64 bytes`);
+    if (whole.length === NODE_BYTES)
+      throw contradicts(
+        `transaction ${txId} in block ${number} has ${NODE_BYTES} bytes, like an inner node of the Merkle tree`,
+      );
     if (seen.has(txId)) throw contradicts(`transaction ${txId} appears twice in block ${number}`);
     seen.add(txId);
     leaves.push(sha256(whole));

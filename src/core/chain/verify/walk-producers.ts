@@ -132,7 +132,7 @@ export async function ofCheckpointChain(
   if (others.length === nodes.length) {
     const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
     const advice = `Either no node belongs to ${deps.network}, or the checkpoint is wrong. Check ${nodesVariable(deps.network)}, and look up block ${number} in a block explorer. If the explorer shows the nodes' block, install a different release`;
-    const what = `this release's checkpoint is block ${number} (${id}), and ${seen}. ${advice}`;
+    const what = `this release's checkpoint is block ${number} (${id}), but ${seen}. ${advice}`;
     throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }
   for (const { node, theirs } of others) {

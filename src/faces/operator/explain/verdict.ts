@@ -181,8 +181,8 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
   return [
     [
       first(
-        isSure && hasExact && `In addition, ${name} arrived and pays no invoice. ${resolved}`,
-        isSure && `Instead, ${name} arrived and pays no invoice. ${resolved}`,
+        isSure && hasExact && `In addition, ${name} arrived, but it pays no invoice. ${resolved}`,
+        isSure && `Instead, ${name} arrived, but it pays no invoice. ${resolved}`,
         others === 0 && `${also}1 unmatched transfer may be meant for this invoice: ${name}. ${resolved}`,
         `${also}${others + 1} unmatched transfers may be meant for this invoice. The most likely transfer is ${name}. ${resolved}`,
       ),
@@ -257,7 +257,7 @@ function judgeTransfer(described: DescribedTransfer): Row[] {
   const [likeliest] = causes;
   return [
     [
-      `${came} (${id}) and pays no invoice, because ${why}. ${describeResolved(described)}`,
+      `${came} (${id}), but it pays no invoice, because ${why}. ${describeResolved(described)}`,
       ...stepsToResolve(described),
     ],
     kind === 'unmatched' && likeliest && `Likely (${likeliest.confidence}): ${likeliest.explanation}`,

@@ -136,7 +136,8 @@ export const enableAdapter = operation({
   }),
   read: ({ projectId, kind: given, currency: named, confirmRate, secret, ...rate }): Wanted => {
     const kind = ADAPTER_KINDS.find((each) => each === given);
-    if (kind === undefined) throw new FieldError('kind', `is ${clip(given)}: choose ${ADAPTER_KINDS.join(', ')}`);
+    if (kind === undefined)
+      throw new FieldError('kind', `is ${clip(given)}: choose one of ${ADAPTER_KINDS.join(', ')}`);
     if (kind === 'price' && named === undefined)
       throw new FieldError('currency', 'is missing: use the currency of the prices, such as EUR');
     const currency = (named ?? 'CNY').toUpperCase();
