@@ -98,7 +98,7 @@ test('an orphaned payment returns calmly to waiting, for everybody with the link
   await close();
 });
 
-test('while we are blind the page says so and the deadline stands still; then it goes on', async () => {
+test('while we are blind the page says so and pauses the countdown; then it goes on', async () => {
   const { service, browser } = checkout;
   seeAgain(service);
   const invoice = await newInvoice(service);

@@ -209,7 +209,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 type Deadline = { expiresAt: string; leftMs: number; stands: boolean };
 
 /**
- * `leftMs` is the time that remained when the page was opened, for readers without the script. `stands` means that the clock is stopped.
+ * `leftMs` is the time that remained when the page was opened, for readers without the script. `stands` means that the countdown is paused.
  */
 export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
   const { say } = words;

@@ -144,7 +144,7 @@ const OF_STATUS = {
 /** 20 blocks on the main network. */
 const BLIND_AFTER_MS = 60_000;
 
-/** Whether the newest examined block is too old. Then Quittance can't see the network, and the deadline's clock is stopped. */
+/** Whether the newest examined block is too old. Then Quittance can't see the network, and the page pauses its countdown. */
 export function isBlind({ head }: Pick<CheckoutInvoice, 'head'>, now: UnixMs): boolean {
   return head === null || now - head.time > BLIND_AFTER_MS;
 }

@@ -47,7 +47,16 @@ const FORBIDDEN: Partial<Record<Language, RegExp>> = {
   th: /ศูนย์ซื้อขาย/,
 };
 
+/** The words for the deadline, which never moves. Only the countdown can be paused. */
+const DEADLINE =
+  /frist|deadline|plazo|délai|prazo|tempo per pagare|czas na płatność|срок|строк|süresi|waktu|thời gian|مهلة|مهلت|समय|وقت|期限|時限|时限|시간|เวลาชำระ/i;
+
 const RULES: Rule[] = [
+  {
+    says: 'promises that the deadline waits until we see the network again',
+    isBroken: ({ key, text }) => key === 'clockStands' && DEADLINE.test(text),
+    planted: ['de', 'clockStands', 'Die Zahlungsfrist steht still, bis wir das Netzwerk wieder sehen.'],
+  },
   {
     says: 'has a word or a form of address that the language has another one for',
     isBroken: ({ text, language }) => /TRC-20/.test(text) || FORBIDDEN[language]?.test(text) === true,
