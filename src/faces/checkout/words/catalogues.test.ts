@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { PluralForms } from './catalogue.ts';
 import { LANGUAGES, type Language } from './languages.ts';
@@ -244,6 +244,15 @@ test('each file is a language of the page, and English comes first', () => {
   const files = readdirSync(new URL('.', import.meta.url)).filter((name) => name.endsWith('.json'));
   expect(files.sort()).toEqual(CODES.map((code) => `${code}.json`).sort());
   expect(CODES[0]).toBe('en');
+});
+
+test('each text is used by the page', () => {
+  const folder = new URL('../', import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /(?<!\.test)\.ts$/.test(name),
+  );
+  const source = files.map((name) => readFileSync(new URL(name, folder), 'utf8')).join('\n');
+  expect(Object.keys(ENGLISH).filter((key) => !source.includes(`'${key}'`))).toEqual([]);
 });
 
 test.each(CODES)(
