@@ -47,6 +47,16 @@ const FORBIDDEN: Partial<Record<Language, RegExp>> = {
   th: /ศูนย์ซื้อขาย/,
 };
 
+/** Beginnings of an answer that leave open what the answer is about, because no heading above it names the transaction. */
+const UNNAMED: Partial<Record<Language, RegExp>> = {
+  de: /^\**(?:Sie (?:ist|sieht|ging|hat|wurde)|Es ist) /,
+  it: /^\**(?:È|Ha|Sembra|Non ha) /,
+  pl: /^\**(?:Wysłano (?:ją|nią)|Przeniosła|Nie powiodła|Nie przeniosła) /,
+  hi: /^\**(?:इसने|यह बिल्कुल|यह सही|यह नेटवर्क|यह इस बिल) /,
+  ur: /^\**(?:اس نے|یہ بالکل|یہ درست|یہ نیٹ ورک|یہ اس بل) /,
+  'zh-Hant': /^\**它/,
+};
+
 /** The words for the deadline, which never moves. Only the countdown can be paused. */
 const DEADLINE =
   /frist|deadline|plazo|délai|prazo|tempo per pagare|czas na płatność|срок|строк|süresi|waktu|thời gian|مهلة|مهلت|समय|وقت|期限|時限|时限|시간|เวลาชำระ/i;
@@ -61,6 +71,11 @@ const RULES: Rule[] = [
     says: 'has a word or a form of address that the language has another one for',
     isBroken: ({ text, language }) => /TRC-20/.test(text) || FORBIDDEN[language]?.test(text) === true,
     planted: ['de', 'receiptNetwork', 'Netz'],
+  },
+  {
+    says: 'of an answer begins without a name for the transaction or the payment',
+    isBroken: ({ key, text, language }) => key.startsWith('answer') && UNNAMED[language]?.test(text) === true,
+    planted: ['it', 'answerFailed', 'È fallita sulla rete: **non è stato pagato nulla**.'],
   },
   {
     says: 'has a decimal point in an example where people write a comma',
