@@ -33,7 +33,7 @@ export const LOOKUP_ANSWERS: readonly LookupAnswer[] = [
   { code: 'other_address', ...PLACED, to: CONTRACT, amount: '5.000000' },
   { code: 'other_token', ...PLACED, contract: CONTRACT },
   ...(['out_of_energy', 'out_of_time', 'reverted', 'other'] as const).map(
-    (why) => ({ code: 'failed', ...PLACED, why, result: 'BAD_JUMP_DESTINATION' }) as const,
+    (why) => ({ code: 'failed', ...PLACED, why, result: 'BAD_JUMP_DESTINATION', wasSighted: false }) as const,
   ),
   { code: 'no_usdt_transfer', ...PLACED, moved: 'trx', amountTrx: '12.500000', toAddress: true },
   { code: 'no_usdt_transfer', ...PLACED, moved: 'trx', amountTrx: '12.500000', toAddress: false },

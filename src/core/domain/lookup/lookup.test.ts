@@ -311,7 +311,13 @@ test.each([
     ...PLACED,
     why,
     result,
+    wasSighted: false,
   });
+});
+
+test('a failed transaction that was this invoice’s payment in an orphaned block is marked as such', () => {
+  const facts = { kind: 'failed', ...AT_120, result: 'REVERT', payer: null } as const;
+  expect(answerLookup({ ...INVOICE, wasSighted: true }, facts)).toMatchObject({ code: 'failed', wasSighted: true });
 });
 
 test.each([

@@ -61,8 +61,8 @@ export type LookupAnswer =
   | ({ code: 'over' } & Differing)
   | ({ code: 'other_address'; to: string; amount: string } & Placed)
   | ({ code: 'other_token'; contract: string } & Placed)
-  /** `result` is the value on the chain: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
-  | ({ code: 'failed'; why: FailureReason; result: string } & Placed)
+  /** `wasSighted`: the transaction was this invoice's payment until its block was orphaned. */
+  | (FailedAnswer & { wasSighted: boolean })
   /** `amountTrx` is set if TRX was sent; `toAddress` says whether it was sent to the invoice's address. */
   | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
   /** The transaction isn't on the chain yet, or never will be, because transfers inside an exchange have no transaction. */
@@ -75,11 +75,13 @@ export type LookupAnswer =
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };
 
+/** `result` is the value on the chain: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
+type FailedAnswer = { code: 'failed'; why: FailureReason; result: string } & Placed;
+
 /** The answers that are the same for every invoice. */
-export type GeneralAnswer = Extract<
-  LookupAnswer,
-  { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
->;
+export type GeneralAnswer =
+  | FailedAnswer
+  | Extract<LookupAnswer, { code: 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }>;
 
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
 /** A USDT contract state in which the transfer would fail again. */
@@ -118,8 +120,9 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
       return answerDone(invoice, facts);
     case 'unavailable':
     case 'not-found':
+      return answerUnread(facts);
     case 'failed':
-      return answerUndone(facts, invoice.isPaused);
+      return { ...answerFailed(facts, invoice.isPaused), wasSighted: invoice.wasSighted };
     default:
       return assertNever(facts);
   }
@@ -134,7 +137,8 @@ export function answerUnclaimed(
   isOurs: (account: AccountHex) => boolean,
   isPaused: boolean,
 ): UnclaimedAnswer {
-  if (facts.kind !== 'done') return answerUndone(facts, isPaused);
+  if (facts.kind === 'failed') return answerFailed(facts, isPaused);
+  if (facts.kind !== 'done') return answerUnread(facts);
   const byAmount = facts.usdt.toSorted((left, right) => (left.amountMicro > right.amountMicro ? -1 : 1));
   const here = byAmount.find(({ to }) => isOurs(to));
   if (here === undefined) return answerElsewhere(facts, isOurs, byAmount[0] ?? null);
@@ -142,17 +146,16 @@ export function answerUnclaimed(
   return { code: 'to_your_address', ...placed(facts), to, amount };
 }
 
-function answerUndone(facts: Exclude<TransactionFacts, { kind: 'done' }>, isPaused: boolean): GeneralAnswer {
-  switch (facts.kind) {
-    case 'unavailable':
-      return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] };
-    case 'not-found':
-      return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
-    case 'failed':
-      return { code: 'failed', ...placed(facts), why: whyFailed(facts, isPaused), result: facts.result };
-    default:
-      return assertNever(facts);
-  }
+function answerUnread(
+  facts: Extract<TransactionFacts, { kind: 'unavailable' | 'not-found' }>,
+): Extract<GeneralAnswer, { code: 'unavailable' | 'not_found' }> {
+  return facts.kind === 'unavailable'
+    ? { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] }
+    : { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
+}
+
+function answerFailed(facts: Failed, isPaused: boolean): FailedAnswer {
+  return { code: 'failed', ...placed(facts), why: whyFailed(facts, isPaused), result: facts.result };
 }
 
 function answerDetected(invoice: LookupInvoice, facts: Extract<LedgerFacts, { kind: 'sighted' }>): LookupAnswer {
@@ -185,7 +188,7 @@ function answerElsewhere(
   facts: Done,
   isHere: (account: AccountHex) => boolean,
   elsewhere: Done['usdt'][number] | null,
-): GeneralAnswer {
+): Exclude<GeneralAnswer, FailedAnswer> {
   const token = facts.otherTokens.find(({ to }) => isHere(to));
   if (token !== undefined) {
     return { code: 'other_token', ...placed(facts), contract: accountToAddress(token.contract) };

@@ -63,18 +63,24 @@ test.each(LOOKUP_ANSWERS)('$code: who is told to contact the merchant is told wh
   }
 });
 
-test.each<[Parameters<typeof checkoutPage>[0], number, string]>([
-  ['waiting', 68_123_456, 'If you have not sent another payment, you can send again.'],
-  ['expired', 68_123_456, 'If you have not sent another payment, you can send again.'],
+test.each<[Parameters<typeof checkoutPage>[0], solidNumber: number, wasSighted: boolean, string]>([
+  ['waiting', 68_123_456, false, 'If you have not sent another payment, you can send again.'],
+  ['expired', 68_123_456, false, 'If you have not sent another payment, you can send again.'],
   // Until its block is irreversible, a fork may let it succeed.
-  ['waiting', 68_123_455, 'This result is not final yet. Do not send again; check again in 1 minute.'],
-  ['seen', 68_123_456, 'Another payment was found. Do not send again.'],
-  ['paid', 68_123_456, 'Another payment was found. Do not send again.'],
+  ['waiting', 68_123_455, false, 'This result is not final yet. Do not send again; check again in 1 minute.'],
+  ['seen', 68_123_456, false, 'Another payment was found. Do not send again.'],
+  ['paid', 68_123_456, false, 'Another payment was found. Do not send again.'],
+  ['replaced', 68_123_456, false, 'Another payment was found. Do not send again.'],
+  // It is itself the payment whose block was replaced.
+  ['replaced', 68_123_455, true, 'This result is not final yet. Do not send again; check again in 1 minute.'],
+  ['replaced', 68_123_456, true, 'If you have not sent another payment, you can send again.'],
+  ['seen', 68_123_456, true, 'Another payment was found. Do not send again.'],
 ])(
-  'who looks up a failed transaction of an invoice that is %s, final up to %i, is told what to do',
-  (state, solidNumber, text) => {
+  'who looks up a failed transaction of an invoice that is %s, final up to %i, sighted before: %s, is told what to do',
+  (state, solidNumber, wasSighted, text) => {
     const page = checkoutPage(state, { invoice: { solidNumber } });
-    const shown = renderAnswer(page, find('failed', { why: 'reverted' })).html;
+    const failed = { ...find('failed', { why: 'reverted' }), wasSighted } as LookupAnswer;
+    const shown = renderAnswer(page, failed).html;
     expect(shown.replaceAll(/<[^>]+>/g, '')).toContain(text);
     expect(shown.includes('data-may-send')).toBe(text.includes('you can send again'));
   },

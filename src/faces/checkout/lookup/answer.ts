@@ -168,7 +168,7 @@ function renderLikely({ say, count }: Words, code: 'short' | 'over', likely: Lik
   }
 }
 
-function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { code: 'failed' }>): Html {
+function renderFailure({ say }: Words, { why, result }: Extract<GeneralAnswer, { code: 'failed' }>): Html {
   switch (why) {
     case 'out_of_energy':
       return say('failedEnergy');
@@ -191,12 +191,16 @@ function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { 
 const FINAL_AFTER_MS = 60_000;
 
 /** Renders a sentence that says whether the payer may send the money again. They must not while another payment exists, or before the failure is final. */
-function renderNextTry(page: Page, { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>): Html | null {
+function renderNextTry(
+  page: Page,
+  { blockNumber, why, wasSighted }: Extract<LookupAnswer, { code: 'failed' }>,
+): Html | null {
   const { words, invoice } = page;
   const { say } = words;
   const state = stateOf(page);
-  // This includes a payment whose block was replaced, because such a payment usually reappears.
-  if (state === 'seen' || state === 'paid' || state === 'replaced') return html`<p>${say('failedOtherFound')}</p>`;
+  // A payment whose block was replaced usually reappears. But if it was this transaction, it reappeared and failed.
+  const isOtherAwaited = state === 'replaced' && !wasSighted;
+  if (state === 'seen' || state === 'paid' || isOtherAwaited) return html`<p>${say('failedOtherFound')}</p>`;
   if (STATES[state].pay === null) return null;
   // The reason already says what to do next, which isn't to send the money again.
   if (why === 'payer_frozen' || why === 'paused') return null;
