@@ -217,7 +217,7 @@ async function exactShop(account = newAccount()): Promise<TestProject> {
 test('what is no transaction of TRON, whatever it holds, and one that no node tells of', async () => {
   const { service } = checkout;
   const invoice = await newInvoice(service);
-  await expectAnswer(invoice, `0x${'a1'.repeat(32)}`, { code: 'not_tron' });
+  await expectAnswer(invoice, `https://etherscan.io/tx/0x${'a1'.repeat(32)}`, { code: 'not_tron' });
   await expectAnswer(invoice, 'a1'.repeat(31), { code: 'not_a_transaction_id' });
   await expectAnswer(invoice, `"><img src=x onerror=alert(1)><script>alert(2)</script>`, {
     code: 'not_a_transaction_id',

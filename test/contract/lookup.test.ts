@@ -205,7 +205,8 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
     service.devnet.fork({ depth: 1, keepTransactions: false });
     await untilStatus(service, invoice.invoiceId, 'PENDING');
     service.clock.advance(60_000);
-    expect((await answerTo(invoice, transaction)).code).toBe('orphaned');
+    // Tools that use JSON-RPC write ids with 0x.
+    for (const id of [transaction, `0x${transaction}`]) expect((await answerTo(invoice, id)).code).toBe('orphaned');
     // An unknown transaction, and this transaction on another invoice's page, get no information.
     expect((await answerTo(invoice, 'fe'.repeat(32))).code).toBe('not_found');
     expect((await answerTo(await newInvoice(), transaction)).code).toBe('not_found');
@@ -218,7 +219,7 @@ describe('an answer out of a closed set of causes, each with its figures', () =>
   test('of what is no transaction of TRON', async () => {
     const invoice = await newInvoice();
     const asked: [unknown, object][] = [
-      [`0x${'ab'.repeat(32)}`, { code: 'not_tron', looksLike: 'ethereum' }],
+      [`https://etherscan.io/tx/0x${'ab'.repeat(32)}`, { code: 'not_tron', looksLike: 'ethereum' }],
       ['ab'.repeat(31), { code: 'not_a_transaction_id', looksLike: 'part-of-an-id', characters: 62 }],
       [invoice.address, { code: 'not_a_transaction_id', looksLike: 'address' }],
       ['https://example.com/', { code: 'not_a_transaction_id', looksLike: 'link' }],

@@ -210,13 +210,14 @@ describe('a payment that fits nothing', () => {
     });
   });
 
-  test('an id behind 0x is asked for, and said to be of another chain where no node knows it', async () => {
+  test('an id behind 0x is asked for, as tools write ids of TRON so, and never said to be of another chain', async () => {
     const invoice = await newInvoice(service);
     const short = await paySolid(invoice, 'short');
     expect(await lookUp(invoice, `0x${short}`)).toMatchObject({ code: 'short' });
     const exact = await paySolid(invoice, 'exact');
     expect(await lookUp(invoice, `0x${exact}`)).toMatchObject({ code: 'paid' });
-    expect(await lookUp(invoice, `0x${'a1'.repeat(32)}`)).toEqual({ code: 'not_tron', looksLike: 'ethereum' });
+    const unknown = { code: 'not_found', checkAgainSeconds: 60 };
+    expect(await lookUp(invoice, `0x${'a1'.repeat(32)}`)).toEqual(unknown);
     for (const node of service.nodes) node.setFault({ kind: 'error-200', paths: LOOKUP_PATHS });
     expect(await lookUpOnce(invoice, `0x${'a2'.repeat(32)}`)).toMatchObject({ code: 'unavailable' });
   });

@@ -50,9 +50,6 @@ export async function lookUpTransaction(
   const read = readTransaction[network];
   const question = { txId: reference.txId, askedFor: checkoutToken, client, solidNumber, head };
   const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
-  // The id was written like an Ethereum id and no TRON node knows it, so it's from Ethereum.
-  if (facts.kind === 'not-found' && reference.hasPrefix && reference.linkTo === null)
-    return { code: 'not_tron', looksLike: 'ethereum' };
   const answer = answerLookup(invoice, facts);
   if (answer.code === 'short' || answer.code === 'over') await requestClaim(db, checkoutToken, reference.txId);
   return answer;
