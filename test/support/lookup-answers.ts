@@ -42,7 +42,9 @@ export const LOOKUP_ANSWERS: readonly LookupAnswer[] = [
   ),
   { code: 'not_found', checkAgainSeconds: 60 },
   { code: 'other_network', network: 'shasta' },
-  ...(['ethereum', 'solana', 'ton'] as const).map((looksLike) => ({ code: 'not_tron', looksLike }) as const),
+  ...(['ethereum', 'bsc', 'polygon', 'solana', 'ton'] as const).map(
+    (looksLike) => ({ code: 'not_tron', looksLike }) as const,
+  ),
   ...(['address', 'part-of-an-id', 'link', 'other'] as const).map(
     (looksLike) => ({ code: 'not_a_transaction_id', looksLike, characters: 12 }) as const,
   ),

@@ -6,7 +6,7 @@ import { type LikelyMistake, likelyMistake } from '../mismatch/likely-mistake.ts
 import { absolute, formatAmount, type MicroUsdt, microUsdt } from '../money.ts';
 import { toIso, type UnixMs } from '../time.ts';
 import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
-import type { LinkedNetwork } from './transaction-reference.ts';
+import type { LinkedNetwork, OtherChain } from './transaction-reference.ts';
 
 /** The one invoice that the payer is asking about. */
 export type LookupInvoice = {
@@ -71,7 +71,7 @@ export type LookupAnswer =
   | { code: 'orphaned'; checkAgainSeconds: number }
   /** The link leads to a TRON network other than the invoice's. */
   | { code: 'other_network'; network: LinkedNetwork }
-  | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
+  | { code: 'not_tron'; looksLike: OtherChain }
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };
 

@@ -40,6 +40,8 @@ describe('the one id in a text is read', () => {
     ` 0x${ID}\n`,
     `0x${ID} on Ethereum`,
     `see 0x${ID.toUpperCase()} there`,
+    `https://explorer.example/tx/0x${ID}`,
+    `https://optimistic.etherscan.io/tx/0x${ID}`,
   ])('%j, as some tools write it, or one of Ethereum', (pasted) => {
     expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: true, linkTo: null });
   });
@@ -69,8 +71,11 @@ describe('the one id in a text is read', () => {
 describe('transactions of other chains', () => {
   test.each([
     ['ethereum', `https://etherscan.io/tx/0x${ID}`],
-    ['ethereum', `https://bscscan.com/tx/0x${ID}#eventlog`],
     ['ethereum', `https://www.oklink.com/eth/tx/0x${ID}`],
+    ['bsc', `https://bscscan.com/tx/0x${ID}#eventlog`],
+    ['bsc', `https://www.oklink.com/zh-hans/bsc/tx/0x${ID}`],
+    ['polygon', `https://polygonscan.com/tx/0x${ID}`],
+    ['polygon', `https://www.oklink.com/polygon/tx/0x${ID}`],
     ['ethereum', `etherscan.io/tx/0x${ID}`],
     ['solana', `5${'1'.repeat(85)}`],
     ['ton', `${'-_+/'.repeat(10)}aB0=`],

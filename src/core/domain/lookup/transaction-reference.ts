@@ -3,6 +3,9 @@ import { trimPasted } from './compare-pasted.ts';
 /** The TRON networks whose explorers are known. */
 export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
 
+/** The other chains whose transactions are recognised. */
+export type OtherChain = 'ethereum' | 'bsc' | 'polygon' | 'solana' | 'ton';
+
 /**
  * The result of reading a text that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or the reason
  * why the text isn't an id.
@@ -14,7 +17,7 @@ export type TransactionReference =
    */
   | { kind: 'id'; txId: string; hasPrefix: boolean; linkTo: LinkedNetwork | null }
   /** A transaction on another chain, where Quittance doesn't receive payments. */
-  | { kind: 'not-tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
+  | { kind: 'not-tron'; looksLike: OtherChain }
   | { kind: 'none'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number };
 
 /** A longer text can't be a link to a single transaction. */
@@ -29,6 +32,12 @@ const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
   [/^shasta\.tronscan\.(?:org|io)\//i, 'shasta'],
   [/^(?:www\.)?(?:tronscan\.(?:org|io)|trx\.tokenview\.io|tron\.tokenview\.io)\//i, 'mainnet'],
   [/^(?:www\.)?oklink\.com\/(?:[a-z-]+\/)?(?:tron|trx)\//i, 'mainnet'],
+];
+/** The best-known explorers of other chains. An id in a link to any other site is looked up on TRON. */
+const OTHER_EXPLORERS: readonly (readonly [RegExp, OtherChain])[] = [
+  [/^(?:www\.)?(?:etherscan\.io|oklink\.com\/(?:[a-z-]+\/)?(?:eth|ethereum))\//i, 'ethereum'],
+  [/^(?:www\.)?(?:bscscan\.com|oklink\.com\/(?:[a-z-]+\/)?(?:bsc|bnb))\//i, 'bsc'],
+  [/^(?:www\.)?(?:polygonscan\.com|oklink\.com\/(?:[a-z-]+\/)?polygon)\//i, 'polygon'],
 ];
 /** An address on TRON or on a chain like Ethereum. */
 const ADDRESS = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|0x[0-9a-f]{40})$/i;
@@ -51,9 +60,11 @@ export function readTransactionReference(pasted: string): TransactionReference {
   if (id !== undefined && others.length === 0) {
     const hasPrefix = new RegExp(`0x${id}`, 'i').test(text);
     const link = links.find((each) => each.toLowerCase().includes(id));
-    const linkTo = link === undefined ? null : (EXPLORERS.find(([form]) => form.test(link))?.[1] ?? null);
-    if (link !== undefined && linkTo === null && hasPrefix) return { kind: 'not-tron', looksLike: 'ethereum' };
-    return { kind: 'id', txId: id, hasPrefix, linkTo };
+    const placeOf = <Place>(explorers: readonly (readonly [RegExp, Place])[]) =>
+      link === undefined ? null : (explorers.find(([form]) => form.test(link))?.[1] ?? null);
+    const looksLike = placeOf(OTHER_EXPLORERS);
+    if (looksLike !== null) return { kind: 'not-tron', looksLike };
+    return { kind: 'id', txId: id, hasPrefix, linkTo: placeOf(EXPLORERS) };
   }
   if (SOLANA_SIGNATURE.test(text)) return { kind: 'not-tron', looksLike: 'solana' };
   if (TON_HASH.test(text)) return { kind: 'not-tron', looksLike: 'ton' };

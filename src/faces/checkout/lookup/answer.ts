@@ -143,7 +143,13 @@ function bad(text: Html): Html {
 /** The names that TronLink uses. */
 const NETWORKS = { ...NETWORK_NAMES, nile: 'TRON Nile Testnet', shasta: 'TRON Shasta Testnet' };
 
-const CHAINS = { ethereum: 'Ethereum', solana: 'Solana', ton: 'TON' } as const;
+const CHAINS = {
+  ethereum: 'Ethereum',
+  bsc: 'BNB Smart Chain',
+  polygon: 'Polygon',
+  solana: 'Solana',
+  ton: 'TON',
+} as const;
 
 const NO_ID = { address: 'answerIsAddress', link: 'answerIsLink', other: 'answerIsOther' } as const;
 
