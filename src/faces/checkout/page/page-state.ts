@@ -88,7 +88,10 @@ type Look = {
   question: TextKey | null;
   /** Whether the payer is waiting for the network; in that case, the page says if Quittance can't see it. */
   waits: boolean;
-  /** The state for `/status` and for a shop that embeds the page. `waiting` becomes `expired` after the deadline. */
+  /**
+   * The state for `/status` and for a shop that embeds the page. `waiting` becomes `expired` after the deadline. It stays `confirming` while
+   * a payment is expected to reappear, so that no shop asks for the money again.
+   */
   shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'claimed' | 'suspended' | 'confirming' | 'paid';
   drawing: Html;
 };
@@ -108,7 +111,7 @@ export const STATES = {
   expired: { ...OPEN, heading: 'expired', texts: ['expiredText'], shopState: 'expired', drawing: CLOCK },
   replaced: {
     ...{ ...OPEN, heading: 'gone', notice: 'goneText', title: null, pay: 'folded' },
-    ...{ shopState: 'waiting', drawing: CLOCK },
+    ...{ shopState: 'confirming', drawing: CLOCK },
   },
   seen: {
     ...{ ...CLOSED, heading: 'found', texts: ['foundText'], title: 'titleFound', waits: true },
@@ -217,7 +220,7 @@ export function statusOf(page: LinkPage): CheckoutStatus {
   const { invoice, now } = page;
   const { transfer } = invoice;
   const amount = asTyped(formatAmount(invoice.payableMicro));
-  const wanted = STATES[state].pay === null ? { amount: null, address: null } : { amount, address: invoice.address };
+  const wanted = STATES[state].pay === 'open' ? { amount, address: invoice.address } : { amount: null, address: null };
   return {
     ...common,
     ...wanted,
