@@ -26,6 +26,7 @@ function allPages(): Seen[] {
   const others = [
     ...built.map((head) => ({ head })),
     { head: null },
+    { transfer: null },
     { transfer: moved },
     { transfer: { ...moved, txId: 'b4'.repeat(32) } },
     { head: { ...head, time: unixMs(head.time - 100_000) } },

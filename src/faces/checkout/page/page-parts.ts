@@ -55,7 +55,9 @@ const PARTS = {
    */
   left: ofInvoice((_page, { state }) => state === 'waiting' || null, renderLeft),
   progress: ofInvoice(
-    ({ invoice }, { state }) => (state === 'seen' ? [invoice.transfer?.blockNumber, builtOn(invoice)].join() : null),
+    // A sighted payment that is set aside has no transfer.
+    ({ invoice }, { state }) =>
+      state === 'seen' && invoice.transfer ? [invoice.transfer.blockNumber, builtOn(invoice)].join() : null,
     renderProgress,
   ),
   found: ofInvoice(

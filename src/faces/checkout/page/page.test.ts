@@ -110,6 +110,12 @@ test.each(['seen', 'paid', 'second payment', 'seen and blind'] as const)(
   },
 );
 
+test('a payment that was seen and set aside has no block and no confirmations', () => {
+  const text = read(render(checkoutPage('seen', { invoice: { transfer: null } })));
+  expect(text).toContain('Payment found');
+  expect(text).not.toMatch(/Found in block|of 19/);
+});
+
 /** The prominent elements: buttons, except in forms, lists and wallets, and except buttons that copy rarely needed texts. */
 const prominentOf = (text: string) => {
   const bare = withoutStyle(text).replaceAll(
