@@ -7,6 +7,7 @@ import { registerAsk } from '../../src/faces/checkout/lookup/ask.ts';
 import { createLookupLimits } from '../../src/faces/checkout/lookup/lookup.ts';
 import { registerLogos } from '../../src/faces/checkout/page/logos.ts';
 import { limitPages } from '../../src/faces/checkout/page/page-limits.ts';
+import type { Site } from '../../src/faces/checkout/page/page-state.ts';
 import { registerCheckout } from '../../src/faces/checkout/page/register.ts';
 import { createServer } from '../../src/faces/web/server.ts';
 import { type EventStream, openEventStream } from '../support/event-stream.ts';
@@ -15,17 +16,17 @@ import { createLiveFixture, type LiveFixture, type LiveInvoice, SITE } from './l
 
 const BEAT_MS = 50;
 
-async function listen(fixture: LiveFixture): Promise<{ url: string; app: FastifyInstance }> {
+async function listen(fixture: LiveFixture, site: Site = SITE): Promise<{ url: string; app: FastifyInstance }> {
   const { deps, metrics } = fixture;
-  const { publicUrl } = SITE;
+  const { publicUrl } = site;
   const random = (bytes: number) => new Uint8Array(bytes);
   // The test itself blocks this event loop.
   const app = createServer({ ...deps, publicUrl, random, trustProxy: ['loopback'], metrics, lagMs: () => 0 });
   limitPages(app, deps);
-  registerCheckout(app, { ...deps, site: SITE });
-  registerAsk(app, { ...deps, site: SITE, readTransaction: {}, limits: createLookupLimits(deps.now) });
+  registerCheckout(app, { ...deps, site });
+  registerAsk(app, { ...deps, site, readTransaction: {}, limits: createLookupLimits(deps.now) });
   registerLogos(app, deps);
-  registerLive(app, { ...deps, metrics, site: SITE, beatMs: BEAT_MS, lookMs: 50, sweepMs: 100 });
+  registerLive(app, { ...deps, metrics, site, beatMs: BEAT_MS, lookMs: 50, sweepMs: 100 });
   await app.listen({ host: '127.0.0.1', port: 0 });
   return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` };
 }
@@ -190,6 +191,32 @@ test.each(BEFORE)(
     expect((await call(`${link}/parts?v=${suspended?.version}`)).body).toMatchObject({ state });
   },
 );
+
+test('the proof of an address, which holds the address, is answered only while the page shows the address, or for a payment', async () => {
+  const own = await createLiveFixture();
+  onTestFinished(() => own.close());
+  const proof = { head: 'signed', signatures: [], network: 'devnet', projectId: 'prj_1', path: [] };
+  const server = await listen(own, { ...SITE, proofOf: () => proof });
+  onTestFinished(() => server.app.close());
+  const [paying, withdrawn] = [await own.invoice(), await own.invoice()];
+  const ask = async ({ token }: LiveInvoice) => ({
+    proof: (await call(`${server.url}/c/${token}/address-proof.json`)).body,
+    isLinked: (await (await fetch(`${server.url}/c/${token}`)).text()).includes('address-proof.json'),
+  });
+  const shown = { proof: { address: expect.any(String), addressProof: proof }, isLinked: true };
+  const withheld = {
+    proof: { error: 'this invoice asks for no payment now, so its address and the proof are not shown' },
+    isLinked: false,
+  };
+  expect(await ask(paying)).toEqual(shown);
+  await own.sql('update invoices set withdrawn_at = now() where id = $1', [withdrawn.id]);
+  expect(await ask(withdrawn)).toEqual(withheld);
+  await own.sql("update addresses set freeze_state = 'frozen'");
+  expect(await ask(paying)).toEqual(withheld);
+  await own.mine();
+  await own.detect(paying);
+  expect(await ask(paying)).toEqual(shown);
+});
 
 test('the same is to be had by polling: everything, or 204 where nothing is new', async () => {
   const { status, body, headers } = await call(`${url}/c/${invoice.token}/parts`);

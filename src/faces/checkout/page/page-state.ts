@@ -232,6 +232,15 @@ export function statusOf(page: LinkPage): CheckoutStatus {
   };
 }
 
+/**
+ * Whether a reader may have the proof of the invoice's address, which contains the address: while the page shows the address, and once a
+ * payment was found.
+ */
+export function isProofShown(page: Page): boolean {
+  const state = stateOf(page);
+  return STATES[state].pay !== null || state === 'seen' || state === 'paid';
+}
+
 /** The number of confirmations, including the payment's own block. */
 export function confirmationsOf({ transfer, head }: CheckoutInvoice): number {
   return transfer === null ? 0 : Math.max(1, (head?.number ?? transfer.blockNumber) - transfer.blockNumber + 1);

@@ -110,6 +110,19 @@ test.each(['seen', 'paid', 'second payment', 'seen and blind'] as const)(
   },
 );
 
+test.each(PAGE_VIEWS)(
+  'in state %s the page links to the proof of its address only if it may show the address',
+  (view) => {
+    const site = {
+      ...checkoutPage(view).site,
+      proofOf: () => ({ head: '', signatures: [], network: 'mainnet', projectId: 'prj_1', path: [] }),
+    };
+    const page = checkoutPage(view, { site });
+    const isShown = ['waiting', 'blind', 'expired', 'replaced', 'seen', 'paid'].includes(stateOf(page));
+    expect(render(page).includes('address-proof.json')).toBe(isShown);
+  },
+);
+
 test('a payment that was seen and set aside has no block and no confirmations', () => {
   const text = read(render(checkoutPage('seen', { invoice: { transfer: null } })));
   expect(text).toContain('Payment found');

@@ -6,7 +6,15 @@ import { renderHeader, renderLanguages } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
 import { type PartName, renderPart, titleOf } from './page-parts.ts';
-import { isReadable, type LinkPage, lookOf, type Page, type SuspendedPage, shopStateOf } from './page-state.ts';
+import {
+  isProofShown,
+  isReadable,
+  type LinkPage,
+  lookOf,
+  type Page,
+  type SuspendedPage,
+  shopStateOf,
+} from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
@@ -100,7 +108,7 @@ function renderFooter(page: Page): Html {
 /** Renders a link for readers who verify the address with a key that the page doesn't know. The file name doesn't need to be translated. */
 export function renderProofLink(page: Page): Html | null {
   const { network, address } = page.invoice;
-  if (page.site.proofOf(network, address) === null) return null;
+  if (!isProofShown(page) || page.site.proofOf(network, address) === null) return null;
   return html`<p class="hint"><a href="${pageUrl(page, '/address-proof.json')}">${ltr('address-proof.json')}</a></p>`;
 }
 

@@ -10,7 +10,7 @@ import { answerPage, suspendedPageOf } from './answer-page.ts';
 import { ASSETS } from './assets.ts';
 import { DATA_HEADERS, type PageOrigins } from './headers.ts';
 import { renderPage } from './page.ts';
-import { type LinkPage, type Page, type Site, statusOf, suspensionOf } from './page-state.ts';
+import { isProofShown, type LinkPage, type Page, type Site, statusOf } from './page-state.ts';
 import { WALLET_NODES } from './wallets.ts';
 
 /** The response to scripts for every unknown link. */
@@ -21,6 +21,8 @@ export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
 const UNPROVEN = {
   error: "no signed list of addresses is active here, or the list does not contain this invoice's address",
 };
+
+const WITHHELD = { error: 'this invoice asks for no payment now, so its address and the proof are not shown' };
 
 /** Registers `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
 export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
@@ -41,7 +43,8 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
     reply.headers(DATA_HEADERS);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     const { network, address } = page.invoice;
-    const addressProof = suspensionOf(page.invoice) === null ? deps.site.proofOf(network, address) : null;
+    if (!isProofShown(page)) return reply.code(404).send(WITHHELD);
+    const addressProof = deps.site.proofOf(network, address);
     return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
   // Matches truncated links, and links with text added by a chat application.
