@@ -159,7 +159,8 @@ function check() {
   }
   invoice.classList.toggle('covered', !!cover);
   document.title = cover ? texts.checking : title;
-  announce(cover ? texts.checking : '');
+  // The title asks for the payment again, for payers who can't see the page.
+  announce(cover ? texts.checking : title);
   return !!cover;
 }
 

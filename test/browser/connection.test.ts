@@ -315,6 +315,8 @@ test.each(someCases(SILENCES, 2))(
     for (const part of howToPay) expect(await part.isVisible()).toBe(true);
     expect(await page.getByText('Checking…').count()).toBe(0);
     expect(await page.title()).toContain(invoice.amount);
+    await page.clock.runFor(100);
+    expect((await heard()).at(-1)).toBe(await page.title());
     await close();
   },
 );
