@@ -274,7 +274,7 @@ async function request(url, options, own = abortable()) {
   const limit = setTimeout(() => own.abort(), TIMEOUT_MS);
   try {
     const response = await fetch(url, { ...options, signal: own.signal });
-    return { status: response.status, text: await response.text() };
+    return { status: response.status, text: await response.text(), date: response.headers.get('Date') };
   } finally {
     clearTimeout(limit);
   }
@@ -288,10 +288,11 @@ async function refresh() {
   const mine = ++round;
   controller = abortable();
   try {
-    const { status, text } = await request(`${path}/parts${query()}`, { cache: 'no-store' }, controller);
+    const { status, text, date } = await request(`${path}/parts${query()}`, { cache: 'no-store' }, controller);
     if (status !== 200 && status !== 204) throw new Error(`status ${status}`);
     if (mine !== round) return;
     if (text) apply(JSON.parse(text));
+    else setTime(Date.parse(date) || serverNow());
     hear();
   } catch {
     if (mine !== round) return;

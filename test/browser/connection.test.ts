@@ -404,19 +404,24 @@ test.each(
   await close();
 });
 
-test('after a sleep the minutes left are those of the service again', async () => {
+test.each([
+  { how: 'a stream', options: { beforeOpening: (page: Page) => stopClock(page) } },
+  { how: 'polling', options: stoppedAndSilent },
+])('after a sleep the minutes left are those of the service again, by $how', async ({ options }) => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
   // The page's own time stops, as on a sleeping computer.
-  const { page, problems, close } = await openPage(browser, invoice.url, {
-    beforeOpening: (page) => stopClock(page),
-  });
+  const { page, problems, close } = await openPage(browser, invoice.url, options);
   await page.locator('#left', { hasText: /(29|30) min left/ }).waitFor();
   // Only the time changes, so the page isn't notified of anything.
   service.devnet.mine(1, { timestampMs: Math.ceil(service.clock.now() / 3000) * 3000 + 20 * 60_000 });
   await untilHeadIsExamined(service);
   service.clock.advance(20 * 60_000);
+  const polled = page.waitForResponse(/\/parts\?/);
   await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  await (await polled).finished();
+  // The countdown is written every five seconds.
+  await page.clock.runFor(5000);
   await page.locator('#left', { hasText: /\b(9|10) min left/ }).waitFor();
   expect(problems).toEqual([]);
   await close();

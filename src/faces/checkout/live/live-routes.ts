@@ -56,7 +56,9 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     const invoice = asked && (await pages.read(asked.token));
     if (asked === null || invoice === null) return reply.code(404).send(UNKNOWN_LINK);
     const page = pageOf(asked.reader, invoice, deps.now());
-    return versionOf(page) === asked.version ? sendNothing(request, reply.code(204)) : composeMessage(null, page);
+    if (versionOf(page) !== asked.version) return composeMessage(null, page);
+    // The script sets its countdown by this time, as it does by the messages' `now`.
+    return sendNothing(request, reply.code(204).header('Date', new Date(page.now).toUTCString()));
   });
   app.get('/c/:token/live', { schema }, async (request, reply) => {
     const startedMs = performance.now();
