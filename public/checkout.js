@@ -164,11 +164,15 @@ function check() {
   return !!cover;
 }
 
+// A form whose answer did not come. It is sent again as soon as the service is heard.
+let unanswered;
+
 function hear() {
   lastHeard = clocks();
   failures = 0;
   setCutOff(false);
   check();
+  if (unanswered && unanswered.isConnected) ask(unanswered);
 }
 
 function apply(message) {
@@ -346,6 +350,7 @@ async function ask(form) {
   // A button that is disabled meanwhile would lose the focus.
   if (form.hasAttribute('aria-busy')) return;
   form.setAttribute('aria-busy', 'true');
+  unanswered = undefined;
   const { name } = form.elements[0];
   const entered = new FormData(form);
   const answer = find(`#${name}-answer`);
@@ -364,7 +369,9 @@ async function ask(form) {
     enhance(answer);
     if (find('[data-may-send]', answer)) mayTryAgain(entered.get(name));
   } catch {
-    answer.textContent = texts.notAnswered;
+    // The fee and the address are also asked for before anything is paid, so nothing is said of a payment.
+    if (name !== 'transaction') unanswered = form;
+    answer.textContent = unanswered === form ? texts.noConnection : texts.notAnswered;
   }
   form.removeAttribute('aria-busy');
 }
