@@ -435,29 +435,29 @@ async function byOwner(promise) {
 
 // What a wallet did in this tab, and with which transaction: neither a reload nor another language forgets.
 let told = {};
+// No block takes a transaction after its time. By then the page has long found one that a block took.
+const GONE_MS = 5 * MINUTE_MS;
 function recall() {
-  try {
-    return JSON.parse(sessionStorage.getItem(path)) || told;
-  } catch {
-    return told;
-  }
+  const { outcome, txId, until } = attempt(() => JSON.parse(sessionStorage.getItem(path))) || told;
+  // While the page is blind, or waits for a payment to reappear, its state is another.
+  const isGone = !cover && /^(waiting|expired)$/.test(invoice.dataset.state) && serverNow() - until > GONE_MS;
+  return { outcome: isGone && outcome === 'sent' ? 'unknown' : outcome, txId };
 }
 
-function keep(outcome, txId) {
-  told = { outcome, txId };
-  try {
-    sessionStorage.setItem(path, JSON.stringify(told));
-  } catch {
-    // Where the browser keeps nothing, only this page remembers.
-  }
+function keep(outcome, txId, until) {
+  told = { outcome, txId, until };
+  // Where the browser keeps nothing, only this page remembers.
+  attempt(() => sessionStorage.setItem(path, JSON.stringify(told)));
 }
 
 function offerWallet() {
   const box = find('[data-wallet]');
   if (!box) return;
   box.hidden = !wallet();
-  if (find('[role=status]', box).textContent) return;
   const { outcome, txId } = recall();
+  const { textContent: said, dataset } = find('[role=status]', box);
+  // What was sent can still turn out to be gone.
+  if (said && (outcome !== 'unknown' || said !== dataset.sent)) return;
   if (outcome in OUTCOMES) tellOutcome(box, outcome, txId);
 }
 
@@ -531,6 +531,7 @@ async function payWithWallet(box) {
   }
   let outcome = 'refused';
   let txId;
+  let until;
   const mine = ++tries;
   tellOutcome(box, 'wait');
   const silence = setTimeout(() => tellOutcome(box, txId ? 'unknown' : 'silent', txId), WALLET_MS);
@@ -556,9 +557,10 @@ async function payWithWallet(box) {
     const signed = await byOwner(sign(transaction));
     stillWanted(box, mine);
     txId = signed.txID;
+    until = (signed.raw_data || {}).expiration;
     // From here on it may be under way, whatever comes back, or nothing.
     outcome = 'unknown';
-    keep(outcome, txId);
+    keep(outcome, txId, until);
     const { result, code } = await web.trx.sendRawTransaction(signed);
     if (result || code === 'DUP_TRANSACTION_ERROR') outcome = 'sent';
     else if (REFUSALS.test(code)) outcome = 'refused';
@@ -570,7 +572,7 @@ async function payWithWallet(box) {
   if (mine !== tries && outcome !== 'sent') return;
   // An earlier try may be under way still.
   if (before.outcome === 'unknown' && outcome !== 'sent' && outcome !== 'other') ({ outcome, txId } = before);
-  if (txId) keep(outcome, txId);
+  if (txId) keep(outcome, txId, until);
   tellOutcome(box, outcome, txId);
 }
 

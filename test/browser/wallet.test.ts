@@ -14,6 +14,7 @@ import {
   orphan,
   payInto,
   START_TIMEOUT_MS,
+  seeAgain,
   startCheckoutTest,
   type TestInvoice,
   untilHeading,
@@ -368,6 +369,32 @@ test('what was sent is remembered in every language, and by pages that were open
   await button.click();
   await button.and(page.locator(':disabled')).waitFor();
   expect(wallet.asked).toHaveLength(asked);
+  await close();
+});
+
+test('what was sent, and is in no block minutes after its time, may be tried again, unless the network is not seen', async () => {
+  const { service } = checkout;
+  const ask = askAt(service.devnet.url);
+  const { page, problems, close } = await openWithWallet({
+    beforeOpening: (page) => page.clock.install(),
+    // The node accepts it and never passes it on.
+    askNode: async (path, payload) => (path === 'wallet/broadcasttransaction' ? { result: true } : ask(path, payload)),
+  });
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  service.clock.advance(7 * 60_000);
+  await page.reload();
+  await page.getByText('We cannot see the TRON network').waitFor();
+  await untilSaid(page, SENT);
+  expect(await payButton(page).isDisabled()).toBe(true);
+  seeAgain(service);
+  await page.locator('#left', { hasText: 'min left' }).waitFor();
+  await page.clock.runFor(5000);
+  await untilSaid(page, UNKNOWN);
+  expect(await payButton(page).isEnabled()).toBe(true);
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  expect(problems).toEqual([]);
   await close();
 });
 
