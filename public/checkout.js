@@ -602,6 +602,8 @@ document.addEventListener('keydown', ({ key }) => {
 });
 enhance(document.body);
 tellShop();
+// The shop asks after each load of the frame whether the page is there.
+addEventListener('message', tellShop);
 if (invoice) {
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) return rouse();

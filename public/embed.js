@@ -40,6 +40,7 @@
     });
     frame.allow = 'clipboard-write';
     let isHeard;
+    let timer;
     let state;
     const hear = (message) => {
       if (message.source !== frame.contentWindow || message.origin !== origin || !message.data) return;
@@ -57,7 +58,13 @@
       removeEventListener('message', hear);
       dialog.remove();
     };
-    frame.onload = () => setTimeout(() => isHeard || !dialog.open || location.assign(link.href), 1000);
+    // "Check now" loads the page again, and that answer may not be framed. So each one is asked whether it is the page.
+    frame.onload = () => {
+      isHeard = false;
+      frame.contentWindow.postMessage('', '*');
+      clearTimeout(timer);
+      timer = setTimeout(() => isHeard || !dialog.open || location.assign(link.href), 1000);
+    };
     dialog.append(close, frame);
     document.body.append(dialog);
     dialog.showModal();

@@ -125,6 +125,23 @@ test.each(['a site that the operator did not name', 'nobody'])(
   },
 );
 
+test('where the page may not be framed any more, "Check now" leads to the page itself', async () => {
+  await allow(`http://127.0.0.1:${port}`);
+  const invoice = await newInvoice(checkout.service);
+  const page = await openShop('127.0.0.1', invoice);
+  await page.getByRole('link', { name: 'Pay' }).click();
+  const frame = page.frameLocator('dialog iframe');
+  await frame.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+  // The page speaks again after its load.
+  await payInto(checkout.service, invoice);
+  await page.waitForFunction('heard.at(-1) === "confirming"');
+  await allow(null);
+  await frame.getByRole('link', { name: 'Check now' }).click();
+  await page.waitForURL(invoice.url);
+  await page.getByRole('heading', { name: 'Payment found' }).waitFor();
+  await page.close();
+});
+
 test('only the page and its answers may be framed: no receipt, no unknown link, no page of another project', async () => {
   const site = `http://127.0.0.1:${port}`;
   await allow(null);
