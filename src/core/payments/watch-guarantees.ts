@@ -90,7 +90,7 @@ async function isOfThisRelease(tx: Sql): Promise<boolean> {
 function describe(change: SchemaChange): string {
   const { expected, found } = change;
   const parts = [
-    `${nameChange(change)}: the database no longer enforces the ledger's guarantees for new data.`,
+    `${nameChange(change)}: someone changed the schema, so the database may no longer enforce the ledger's guarantees.`,
     found === null ? '' : `It is: ${found.slice(0, MAX_SHOWN)}.`,
     expected === null ? '' : `It should be: ${expected.slice(0, MAX_SHOWN)}.`,
     'Find out who made this change; see "schema-changed" in docs/reference/alarms.md',

@@ -198,7 +198,7 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
       if (reason === null) await alarms.resolve('blind');
       if (isBlind === (reason !== null)) return null;
       if (reason === null) log.info('the chain is visible again');
-      else await alarms.raise('blind', '', `blind: invoices are created, but none is confirmed or expires: ${reason}`);
+      else await alarms.raise('blind', '', `payments are not confirmed, and invoices do not expire: ${reason}`);
       isBlind = reason !== null;
       return isBlind ? 'lost' : 'regained';
     },
