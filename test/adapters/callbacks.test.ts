@@ -7,6 +7,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { startReceiverWatch } from '../../src/core/webhooks/watch-endpoints.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
+import { replayDeliveries } from '../../src/faces/operator/subjects/delivery-replay.ts';
 import { disableEndpoint, enableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
@@ -266,5 +267,23 @@ test('a paid order that its shop does not take for 15 minutes is an alarm of its
   expect(detail).toMatch(/^One paid order .*http_410/);
   expect(detail).toContain(encodeId('evt', String(row?.['event_id'])));
   await liveOn(async () => (await callbacks()).every(({ status }) => status === 'delivered'));
+  await eventually(alarm, (found) => found === undefined);
+});
+
+test('a paid order that its shop was never told of stays an alarm after the last attempt, until it is sent again and accepted', async () => {
+  const shop = await shopFor(500);
+  await pay(await order(shop));
+  await liveOn(async () => (await callbacks())[0]?.['status'] === 'dead');
+  const log = createLogger({ level: 'silent' });
+  const watch = startReceiverWatch({ db: service.db, now, log, checkMs: 10 });
+  onTestFinished(() => watch.stop());
+  const alarm = async () => (await findOpenAlarms(service.db, 'devnet')).find(({ kind }) => kind === 'webhook-failing');
+  const { detail } = (await eventually(alarm, (found) => found !== undefined)) ?? {};
+  expect(detail).toMatch(/^One paid order .*http_500/);
+  shop.answer = () => 'ok';
+  const eventIds = (await callbacks()).map(({ event_id: id }) => String(id));
+  await replayDeliveries(service.db, { endpointId: adapter.id, eventIds, now: now() });
+  await runSql(service, 'notify quittance_deliveries');
+  await eventually(callbacks, ([row]) => row?.['status'] === 'delivered');
   await eventually(alarm, (found) => found === undefined);
 });

@@ -375,7 +375,7 @@ const ROWS = {
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". The alarm clears when the receiver accepts an event, or for an adapter, when the shop accepts every waiting callback.`,
+    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". If Quittance has given up on a callback, send it again with "${{ command: 'deliveries replay' }}". The alarm clears when the receiver accepts an event, or for an adapter, when the shop has accepted every callback.`,
   },
   'webhook-disabled': {
     means: 'A webhook endpoint returned 410, or failed for five days, so it is disabled.',

@@ -28,7 +28,7 @@ const CHECK_MS = 15_000;
 
 /**
  * Raises an alarm for each endpoint whose attempts have all failed for 15 minutes, and closes the alarm after the first delivery. Does the
- * same for each adapter with an order whose callback has been failing for that long, until the adapter has no such orders. Any number of
+ * same for each adapter with an order whose callback has been failing for that long or was given up, until the adapter has no such orders. Any number of
  * processes may run this.
  */
 export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {

@@ -97,9 +97,12 @@ export const findFailingCallbackUrls = rowsOf(
   () => [],
 );
 
+/** Callbacks that were given up are counted only up to this number for each adapter. */
+const MAX_DEAD = 1000;
+
 /**
  * Returns the first 100 adapters with orders whose callbacks have been failing since before a given time, each with the number of such
- * orders and the first order.
+ * orders and the first order. Callbacks that were given up are included, because their shops still don't know that the orders were paid.
  */
 export const findLongFailingCallbacks = rowsOf(
   'callbacks-long-failing',
@@ -107,8 +110,12 @@ export const findLongFailingCallbacks = rowsOf(
   `select w.id as endpoint_id, w.network, count(*) as count, min(d.created_at) as failing_since,
      (array_agg(d.event_id order by d.created_at, d.event_id))[1] as event_id,
      (array_agg(d.last_error order by d.created_at, d.event_id))[1] as error
-   from webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = 'pending'
-   where w.adapter is not null and w.disabled_at is null and d.last_error is not null and d.created_at <= $1
+   from webhook_endpoints w cross join lateral (
+     select event_id, created_at, last_error from deliveries where endpoint_id = w.id and status = 'pending' and last_error is not null
+     union all
+     (select event_id, created_at, last_error from deliveries
+      where endpoint_id = w.id and status = 'dead' order by event_id limit ${MAX_DEAD})) d
+   where w.adapter is not null and w.disabled_at is null and d.created_at <= $1
    group by w.id order by failing_since, w.id limit 100`,
   (before: UnixMs) => [new Date(before)],
 );
