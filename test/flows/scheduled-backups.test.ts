@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { takeLedger } from '../../src/core/store/db/ledger-identity.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
-import { requestBackup } from '../../src/faces/operator/backup/backup-directory.ts';
+import { findNewestBackup, requestBackup } from '../../src/faces/operator/backup/backup-directory.ts';
 import { checkBackup, createAgePair } from '../../src/faces/operator/backup/backup-read.ts';
 import { startBackupSchedule } from '../../src/faces/operator/backup/backup-schedule.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -94,6 +94,76 @@ test('a backup that a person asked for is made at once, and once', async () => {
   await untilKept(folder, [1, 2]);
   await requestBackup(asking, commandActor('ann'));
   await untilKept(folder, [1, 2, 3]);
+});
+
+test('a requested backup that fails verification is an alarm, and is retried until it is good, also by another process', async () => {
+  const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
+  const first = start(ledger, folder);
+  await untilKept(folder, [1]);
+  await ledger.client.query('set session_replication_role = replica');
+  const [row] = (await ledger.client.query('select seq, acted_by from operator_actions order by seq limit 1')).rows;
+  const rename = (name: string) =>
+    ledger.client.query('update operator_actions set acted_by = $2 where seq = $1', [row?.seq, name]);
+  await rename('nobody');
+  const made = async () =>
+    (await ledger.client.query(`select from operator_actions where action = 'backup.created'`)).rowCount ?? 0;
+  await requestBackup({ db: ledger.db, now: () => unixMs(Date.now()) }, commandActor('ann'));
+  const fails = async (process: typeof first, times: number) => {
+    await eventually(made, (count) => count >= times);
+    await eventually(
+      () => alarmsOf(ledger),
+      (open) => open.includes('backup-failed'),
+    );
+    await process.stop();
+    expect(await alarmsOf(ledger)).toContain('backup-failed');
+  };
+  await fails(first, 4);
+  await fails(start(ledger, folder), (await made()) + 2);
+  await rename(row?.acted_by);
+  start(ledger, folder);
+  await eventually(
+    () => kept(folder),
+    ({ length }) => length === 2,
+  );
+  await eventually(
+    () => alarmsOf(ledger),
+    ({ length }) => length === 0,
+  );
+});
+
+test('a backup that hangs does not hide that the newest one is too old', async () => {
+  const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
+  const clock = { now: Date.now() };
+  const running = start(ledger, folder, { clock });
+  await untilKept(folder, [1]);
+  await ledger.client.query('begin; lock table invoices in access exclusive mode');
+  onTestFinished(async () => void (await ledger.client.query('rollback')));
+  clock.now += 27 * HOUR_MS;
+  await eventually(
+    () => alarmsOf(ledger),
+    (open) => open.join() === 'backup-old',
+  );
+  expect(await running.age()).toBeGreaterThan((26 * HOUR_MS) / 1000);
+  await ledger.client.query('rollback');
+  await untilKept(folder, [1, 2]);
+  await eventually(
+    () => alarmsOf(ledger),
+    ({ length }) => length === 0,
+  );
+});
+
+test('the newest backup is found, however many actions follow', async () => {
+  const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
+  const running = start(ledger, folder);
+  await untilKept(folder, [1]);
+  await running.stop();
+  const before = await findNewestBackup(ledger.db);
+  expect(before).not.toBeNull();
+  await ledger.client.query(
+    `insert into operator_actions (acted_at, acted_by, action, subject, detail)
+     select now(), 'ann', 'key.created', 'key', '{}' from generate_series(1, 10100)`,
+  );
+  expect(await findNewestBackup(ledger.db)).toEqual(before);
 });
 
 test('a backup for a recipient is verified, and opened by the recipient alone', async () => {

@@ -10,7 +10,7 @@ import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
 import { sealColumn } from '../../../core/store/db/seal.ts';
 import { SEALED_ACTION } from '../../../core/store/db/sealed-tables.ts';
-import { isAsSealed, json, text } from '../../../core/store/db/statement.ts';
+import { isAsSealed, json, type Row, text } from '../../../core/store/db/statement.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 
@@ -169,9 +169,18 @@ export function createBackupAges({ now, monotonicMs }: { now(): number; monotoni
 /** `verifiedAt` is when this file was last verified. */
 type NewestBackup = { madeAt: UnixMs; file: string; isFinal: boolean; verifiedAt: UnixMs | null };
 
+/** Searching this many actions takes milliseconds. */
+const NEWEST_ACTIONS = 10_000;
+
 /** Finds the newest backup that this program made, according to the audit log. A scheduled backup counts only after it's been verified. */
 export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
-  const actions = await listBackupActions(db);
+  // The newest actions usually contain a backup. The whole log may have millions of actions, and then takes a second.
+  return (
+    findNewestAmong(await listBackupActions(db, NEWEST_ACTIONS)) ?? findNewestAmong(await listBackupActions(db, null))
+  );
+}
+
+function findNewestAmong(actions: readonly BackupAction[]): NewestBackup | null {
   const good = actions.filter(({ action, detail }) => action === 'backup.verified' && detail.good === true);
   const verifiedAtOf = (subject: string) => good.find((each) => each.subject === subject)?.actedAt ?? null;
   for (const { action, subject, detail, actedAt } of actions) {
@@ -185,30 +194,36 @@ export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   return null;
 }
 
-/** Returns when a person requested a backup that hasn't been made yet, or `null`. */
+/** Returns when a person requested a backup that hasn't been made yet, or `null`. A scheduled backup that isn't good doesn't count. */
 export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
-  const [newest] = (await listBackupActions(db)).filter(({ action }) => action !== 'backup.verified');
-  return newest?.action === 'backup.requested' ? newest.actedAt : null;
+  const actions = await listBackupActions(db, NEWEST_ACTIONS);
+  const [requested] = actions.filter(({ action }) => action === 'backup.requested');
+  if (requested === undefined) return null;
+  const since = actions.slice(0, actions.indexOf(requested));
+  return findNewestAmong(since) === null ? requested.actedAt : null;
 }
 
 type Detail = { file?: string; isFinal?: boolean; good?: boolean };
 
+const backupAction = {
+  action: text<RecordedAction>(),
+  subject: 'text',
+  detail: json<Detail>(),
+  actedAt: 'timestamptz',
+  isSound: isAsSealed(SEALED_ACTION),
+} as const;
+type BackupAction = Row<typeof backupAction>;
+
 /**
- * Searches the newest 10,000 actions and returns up to 1,000 backup actions, newest first. If the scheduled backup keeps failing, it writes
- * two actions every ten minutes, so 1,000 of them cover three days.
+ * Searches the newest `searched` actions, or all if it's `null`, and returns up to 10,000 backup actions, newest first. If the scheduled
+ * backup keeps failing, it writes two actions every ten minutes, so 10,000 of them cover a month.
  */
 const listBackupActions = answerOf(
   'newest-backup',
-  {
-    action: text<RecordedAction>(),
-    subject: 'text',
-    detail: json<Detail>(),
-    actedAt: 'timestamptz',
-    isSound: isAsSealed(SEALED_ACTION),
-  },
-  `select action, subject, detail::text as detail, acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit 10000) newest
-   where action in ('backup.created', 'backup.verified', 'backup.requested') order by seq desc limit 1000`,
-  () => [],
+  backupAction,
+  `select action, subject, detail::text as detail, acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit $1::int8) newest
+   where action in ('backup.created', 'backup.verified', 'backup.requested') order by seq desc limit 10000`,
+  (searched: number | null) => [searched],
   (rows) => rows.filter(({ isSound }) => isSound),
 );
 

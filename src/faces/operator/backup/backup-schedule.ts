@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { type Leading, loopWhileLeading } from '../../../core/payments/leading.ts';
@@ -28,6 +29,9 @@ const LOOK_MS = 30_000;
 /** How long to wait after a failed backup. A full disk either has free space again by then, or needs a person. */
 const RETRY_MS = 600_000;
 
+/** After a failure, another backup is due, even if the newest one isn't too old yet. */
+const NO_RETRY = { isDue: false, notBeforeMs: Number.NEGATIVE_INFINITY };
+
 type Options = Leading &
   MakeDeps & {
     schedule: { directory: string; intervalMs: number; keep: number; recipients: readonly string[] };
@@ -46,34 +50,49 @@ export function startBackupSchedule(options: Options): Loop {
   const stopping = new AbortController();
   const directory = openBackupDirectory(schedule.directory);
   const ages = createBackupAges({ now, monotonicMs: () => performance.now() });
-  const alarms = createAlarmKeeper(options);
-  let notBeforeMs = Number.NEGATIVE_INFINITY;
-  const make = async () => {
+  const limitMs = limitOfAge(schedule.intervalMs);
+  const alarms = createAlarmKeeper(options, limitMs);
+  let retry: { isDue: boolean; notBeforeMs: number } = NO_RETRY;
+  const isDue = async () => {
+    const ageMs = ages.ofNewest();
+    return (
+      retry.isDue || ageMs === null || ageMs >= schedule.intervalMs || (await findRequestedBackup(options.db)) !== null
+    );
+  };
+  /** Makes a backup if one is due. If it's too early to retry after a failure, returns the reason for the failure. */
+  const makeIfDue = async () => {
+    ages.onListed(await directory.list());
+    if (!(await isDue())) return null;
+    if (performance.now() < retry.notBeforeMs) return alarms.failure();
+    retry = { isDue: true, notBeforeMs: performance.now() + retryMs };
     await makeOne(options, directory, ages.onMade, stopping.signal);
-    notBeforeMs = Number.NEGATIVE_INFINITY;
+    retry = NO_RETRY;
+    return null;
+  };
+  const showAge = (isMissed: boolean | null) => {
+    const ageMs = ages.ofNewest();
+    if (ageMs === null) metrics.backupAge.remove();
+    else metrics.backupAge.set(ageMs / 1000);
+    return alarms.keepAge(ageMs, isMissed);
   };
   const look = async (shouldEnd: () => boolean) => {
-    let failure: string | null = null;
+    const startedMs = performance.now();
+    let failure: string | null;
     try {
-      ages.onListed(await directory.list());
-      const ageMs = ages.ofNewest();
-      const isDue = ageMs === null || ageMs >= schedule.intervalMs || (await findRequestedBackup(options.db)) !== null;
-      if (isDue && performance.now() >= notBeforeMs) {
-        notBeforeMs = performance.now() + retryMs;
-        await make();
-      } else if (isDue) failure = alarms.failure();
+      failure = await whileMeasuring(makeIfDue(), lookMs, async () => {
+        if (!shouldEnd()) await showAge(performance.now() - startedMs > limitMs ? true : null);
+      });
     } catch (error) {
       if (shouldEnd()) return;
       failure = describe(error, schedule.directory);
     }
-    const ageMs = ages.ofNewest();
-    if (ageMs === null) metrics.backupAge.remove();
-    else metrics.backupAge.set(ageMs / 1000);
-    await alarms.keep(failure, ageMs);
+    await alarms.keepFailure(failure);
+    await showAge(failure !== null);
   };
   const onFollower = () => {
     metrics.backupAge.remove();
     alarms.forget();
+    retry = NO_RETRY;
   };
   const loop = loopWhileLeading(options, { name: 'scheduled backup', pauseMs: lookMs, onFollower }, look);
   return {
@@ -83,6 +102,25 @@ export function startBackupSchedule(options: Options): Loop {
       return ended;
     },
   };
+}
+
+/**
+ * Waits for work on the directory, which may hang. Until it ends, calls `measure` at each interval. Ignores its errors, because it's called
+ * again.
+ */
+async function whileMeasuring<Output>(
+  work: Promise<Output>,
+  intervalMs: number,
+  measure: () => Promise<void>,
+): Promise<Output> {
+  const hasEnded = work.then(
+    () => true,
+    () => true,
+  );
+  while (!(await Promise.race([hasEnded, delay(intervalMs, false, { ref: false })]))) {
+    await measure().catch(() => undefined);
+  }
+  return work;
 }
 
 async function makeOne(
@@ -115,9 +153,8 @@ function describe(error: unknown, directory: string): string {
 }
 
 /** Raises and closes both alarms, and logs each failure once. */
-function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options) {
+function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Options, limitMs: number) {
   const db = whileLeading(whole, network, isLeader);
-  const limitMs = limitOfAge(schedule.intervalMs);
   /** The alarms that are open, as far as this process knows. If a kind is absent, its state isn't known. */
   const told = new Map<AlarmKind, string | null>();
   const set = async (kind: AlarmKind, detail: string | null) => {
@@ -130,10 +167,14 @@ function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Opti
   return {
     failure: () => failure,
     forget: () => told.clear(),
-    keep: async (now: string | null, ageMs: number | null) => {
+    keepFailure: async (now: string | null) => {
       failure = now;
       await set('backup-failed', failure && `a scheduled backup failed: ${failure}`);
-      const isOld = ageMs === null ? failure !== null : ageMs > limitMs;
+    },
+    /** `isMissed` says whether a backup should exist by now; `null` means that this isn't known yet. It matters only without a backup. */
+    keepAge: async (ageMs: number | null, isMissed: boolean | null) => {
+      const isOld = ageMs === null ? isMissed : ageMs > limitMs;
+      if (isOld === null) return;
       const hours = Math.round(limitMs / HOUR_MS);
       const which =
         ageMs === null ? 'there is no verified backup' : `the newest verified backup is older than ${hours} hours`;
