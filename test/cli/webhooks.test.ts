@@ -369,6 +369,26 @@ describe('webhook disable and enable', () => {
   });
 });
 
+test('events that were given up before the endpoint was disabled are listed, counted, and sent again by the printed command', async () => {
+  const project = await newProject();
+  const endpoint = await newEndpoint(project.projectId);
+  const since = Date.now() - 5 * DAY;
+  const lost = await newEvent(project, since + 1000);
+  await setDelivery(lost, 'dead', since + DAY);
+  await query(
+    `update webhook_endpoints set failing_since = $2, disabled_at = now(), disabled_reason = 'failed' where id = $1`,
+    [endpoint.id, new Date(since + 2000)],
+  );
+  const list = ['webhook', 'list', '--project', project.projectId];
+  expect((await json(...list)).data).toMatchObject([{ undelivered: 0, dead: 1 }]);
+  expect((await cli(...list)).stderr).toContain('deliveries list --status dead');
+  const enabled = await json('webhook', 'enable', endpoint.whe);
+  expect(enabled).toMatchObject({ dead: 1, missed: 0 });
+  const words: string[] = enabled.replay.split(' ').slice(1);
+  expect(await json(...words)).toMatchObject({ found: { total: 1, dead: 1 }, replayed: 1 });
+  expect((await json(...list)).data).toMatchObject([{ undelivered: 1, dead: 0 }]);
+});
+
 describe('deliveries', () => {
   test('list shows the newest first, page by page and by every filter', async () => {
     const project = await newProject();

@@ -558,6 +558,7 @@ export interface components {
         };
         /** EnableWebhookEndpointAnswer */
         EnableWebhookEndpointAnswer: {
+            dead: number;
             disabledAt: string | null;
             disabledReason: string | null;
             endpointId: string;
@@ -930,6 +931,7 @@ export interface components {
             data: {
                 /** Format: date-time */
                 createdAt: string;
+                dead: number;
                 description: string;
                 disabledAt: string | null;
                 disabledReason: string | null;
@@ -1083,6 +1085,7 @@ export interface components {
                 looked: number;
                 waiting: number;
             };
+            dead: number;
             description: string;
             disabledAt: string | null;
             disabledReason: string | null;

@@ -80,8 +80,11 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
   addClick(routes, '/webhooks/:endpointId/enable', 'enableEndpoint', async (asked) => {
     const { endpointId } = await findEndpoint(deps, asked);
-    const { hastened, missed, isMissedMore } = await enableEndpoint.run(deps, asked.visit.actor, { endpointId });
-    const query = new URLSearchParams({ enabled: String(hastened), missed: `${missed}${isMissedMore ? '+' : ''}` });
+    const { hastened, dead, missed, isMissedMore } = await enableEndpoint.run(deps, asked.visit.actor, { endpointId });
+    const query = new URLSearchParams({
+      enabled: String(hastened),
+      missed: `${dead + missed}${isMissedMore ? '+' : ''}`,
+    });
     return `/webhooks/${endpointId}?${query}`;
   });
   get('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => askReplay(deps, asked));
@@ -125,7 +128,7 @@ function saidOf({ enabled, missed, replayed }: Fields) {
   if (replayed !== undefined)
     return html`Quittance is sending ${counted(replayed)} again, as fast as the receiver accepts them.`;
   if (enabled === undefined) return null;
-  return html`The endpoint is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that were waiting are sent now`}.${missed === undefined || missed === '0' ? null : html` ${missed} more happened while it was disabled: to send those, use “Send events again”.`}`;
+  return html`The endpoint is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that were waiting are sent now`}.${missed === undefined || missed === '0' ? null : html` ${missed} more were given up or happened while it was disabled: to send those, use “Send events again”.`}`;
 }
 
 /** The number comes from the URL, so it may be anything. */

@@ -392,10 +392,13 @@ const MARGIN_MS = 60_000;
 
 type ActDeps = { db: Database; now(): UnixMs };
 
-/** `replay` is the next step, which sends the events that occurred while the endpoint was disabled. */
+/**
+ * `dead` events were given up since the endpoint began to fail, and `missed` events occurred while it was disabled. `replay` is the next
+ * step, which sends both.
+ */
 const enabled = {
   ...{ endpointId: text, status: literal('active'), disabledAt: maybe(time), disabledReason: maybe(text) },
-  ...{ hastened: whole, missed: whole, isMissedMore: yes, replay: maybe(said) },
+  ...{ hastened: whole, dead: whole, missed: whole, isMissedMore: yes, replay: maybe(said) },
 };
 
 /**
@@ -429,17 +432,18 @@ export const enableEndpoint = operation({
       ]);
       return found;
     });
-    const { disabledAt, disabledReason } = endpoint;
-    const from = unixMs(Math.max(0, (disabledAt ?? 0) - MARGIN_MS));
+    const { disabledAt, disabledReason, failingSince } = endpoint;
+    const from = unixMs(Math.max(0, Math.min(disabledAt ?? now(), failingSince ?? now()) - MARGIN_MS));
     const missed = disabledAt === null ? 0 : await countMissed(db, endpoint, from);
+    const dead = await countDead(db, endpoint.id, from);
     return show(enabled, {
       ...{ endpointId, status: 'active', disabledAt, disabledReason, hastened },
-      ...{ missed, isMissedMore: missed >= MAX_MISSED },
-      // The command accepts times in this form.
+      ...{ dead, missed, isMissedMore: missed >= MAX_MISSED },
+      // The command accepts times in this form. Without a status, it sends both kinds of events.
       replay:
-        missed === 0
+        missed + dead === 0
           ? null
-          : say`${{ command: 'deliveries replay', input: { endpoint: endpointId, from: toIso(from), status: 'missing' } }}`,
+          : say`${{ command: 'deliveries replay', input: { endpoint: endpointId, from: toIso(from) } }}`,
     });
   },
   print: (done) => ({
@@ -454,10 +458,11 @@ export const enableEndpoint = operation({
         'due now',
         ({ hastened }) => (hastened === 0 ? null : `${hastened} deliveries that were waiting for their next attempt`),
       ],
+      ['given up', ({ dead }) => (dead === 0 ? null : `${dead} events since the endpoint began to fail`)],
       [
         'not planned',
-        ({ replay, missed, isMissedMore }) =>
-          replay === null
+        ({ missed, isMissedMore }) =>
+          missed === 0
             ? null
             : `${isMissedMore ? 'more than ' : ''}${missed} events from the time when the endpoint was disabled`,
       ],
@@ -465,7 +470,7 @@ export const enableEndpoint = operation({
     ...(done.replay === null
       ? {}
       : {
-          next: say`Quittance sends events from that time only if you replay them (they are also in the feed):\n  ${done.replay}`,
+          next: say`Quittance sends these events only if you replay them (they are also in the feed):\n  ${done.replay}`,
         }),
   }),
 });
@@ -540,6 +545,17 @@ const countUnplanned = answerOf(
     types,
     limit,
   ],
+  ([row]) => row?.count ?? 0,
+);
+
+/** Counts the events since a time that were given up, without tests, up to `MAX_MISSED`. */
+const countDead = answerOf(
+  'replay-count-dead',
+  { count },
+  `select count(*) as count from (
+     select from deliveries d join events e on e.id = d.event_id
+     where d.endpoint_id = $1 and d.status = 'dead' and e.created_at >= $2 and e.type <> 'ping' limit ${MAX_MISSED}) dead`,
+  (endpointId: string, from: UnixMs) => [endpointId, new Date(from)],
   ([row]) => row?.count ?? 0,
 );
 

@@ -70,8 +70,9 @@ export const attemptFields = {
   webPage: { ...of('answer', maybe(text)), show: quotePage },
 };
 const secretFields = { createdAt: time, endsAt: maybe(time) };
+/** `dead` counts the events that were given up, up to 10,000. */
 const listed = {
-  ...{ ...endpointFields, undelivered: whole, isUndeliveredMore: yes },
+  ...{ ...endpointFields, undelivered: whole, isUndeliveredMore: yes, dead: whole },
   ...{ lastAttempt: maybe(part(attemptFields)), secrets: list(part(secretFields)) },
 };
 export type ListedEndpointView = Shown<typeof listed>;
@@ -399,17 +400,28 @@ export const listEndpoints = operation({
   },
   print: ({ data }) => {
     const disabled = data.find(({ status }) => status === 'disabled')?.endpointId;
-    const next =
-      data.length === 0
-        ? say`no endpoint yet: add an endpoint with "${{ command: 'webhook add', input: { url: '…' } }}"`
-        : disabled &&
-          say`when a disabled endpoint's receiver works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`;
+    const notes = [
+      ...(data.length === 0
+        ? [say`no endpoint yet: add an endpoint with "${{ command: 'webhook add', input: { url: '…' } }}"`]
+        : []),
+      ...(disabled === undefined
+        ? []
+        : [
+            say`when a disabled endpoint's receiver works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`,
+          ]),
+      ...(data.some(({ dead }) => dead > 0)
+        ? [
+            say`Quittance sends an event that it has given up only if you replay it; to list these events: ${{ command: 'deliveries list', input: { status: 'dead' } }}`,
+          ]
+        : []),
+    ];
     return {
       text: columnsText(data, [
         ['ENDPOINT', 'endpointId'],
         ['STATUS', statusText],
         ['EVENTS', typesText],
         ['UNDELIVERED', ({ undelivered, isUndeliveredMore }) => `${undelivered}${isUndeliveredMore ? '+' : ''}`],
+        ['GIVEN UP', ({ dead }) => `${dead}${dead >= MAX_WAITING ? '+' : ''}`],
         ['LAST ATTEMPT (UTC)', lastAttemptText],
         [
           'SECRETS',
@@ -422,7 +434,7 @@ export const listEndpoints = operation({
         ['URL', 'url'],
         ['DESCRIPTION', 'description'],
       ]),
-      ...(next === undefined ? {} : { next }),
+      ...(notes.length === 0 ? {} : { next: joinTexts(notes, '\n') }),
     };
   },
 });
@@ -447,15 +459,20 @@ async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: U
   const activities = await findActivity(db, ids);
   const secrets = await findActiveSecrets(db, ids, at);
   return endpoints.map((endpoint) => {
-    const { waiting = 0, last = null } = activities.find(({ endpointId }) => endpointId === endpoint.id) ?? {};
+    const {
+      waiting = 0,
+      dead = 0,
+      last = null,
+    } = activities.find(({ endpointId }) => endpointId === endpoint.id) ?? {};
     return {
       ...{ ...endpoint, ...stateOf(endpoint, at), undelivered: waiting, isUndeliveredMore: waiting >= MAX_WAITING },
+      dead,
       ...{ lastAttempt: last, secrets: secrets.filter(({ endpointId }) => endpointId === endpoint.id) },
     };
   });
 }
 
-/** Undelivered events are counted only up to this number. */
+/** Undelivered events, and events that were given up, are counted only up to this number. */
 const MAX_WAITING = 10_000;
 
 /** To find the last attempt, searches only the newest events and pending retries, so that a long history doesn't slow it down. */
@@ -464,14 +481,19 @@ const findActivity = rowsOf(
   {
     endpointId: 'uuid',
     waiting: count,
+    dead: count,
     last: mayLack({ attemptedAt: 'timestamptz', latencyMs: 'int4?', status: 'int4?', error: 'text?', answer: 'text?' }),
   },
-  `select asked.id as endpoint_id, waiting.count as waiting, last.attempted_at as last_attempted_at,
+  `select asked.id as endpoint_id, waiting.count as waiting, dead.count as dead, last.attempted_at as last_attempted_at,
      last.latency_ms as last_latency_ms, last.status as last_status, last.error as last_error, last.answer as last_answer
    from unnest($1::uuid[]) asked (id) join webhook_endpoints w on w.id = asked.id
    cross join lateral (
      select count(*) as count from (
        select from deliveries where endpoint_id = asked.id and status = 'pending' limit ${MAX_WAITING}) pending) waiting
+   cross join lateral (
+     select count(*) as count from (
+       select from deliveries d join events e on e.id = d.event_id
+       where d.endpoint_id = asked.id and d.status = 'dead' and e.type <> 'ping' limit ${MAX_WAITING}) given_up) dead
    left join lateral (
      select a.attempted_at, a.latency_ms, a.status, a.error, a.answer
      from (
