@@ -4,6 +4,7 @@ import { startWatcher } from '../core/chain/follow/watcher.ts';
 import { startReconciler, startStateWatch } from '../core/chain/reconcile.ts';
 import { createKnownTerms } from '../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../core/chain/verify/read-block.ts';
+import type { AlarmKind } from '../core/domain/alarm-kinds.ts';
 import { isLocalNetwork, type Network } from '../core/domain/network.ts';
 import { startLogWatch } from '../core/payments/audit/watch-log.ts';
 import { startClaims } from '../core/payments/claims.ts';
@@ -11,12 +12,15 @@ import { startEmitting } from '../core/payments/emit-unmatched-events.ts';
 import { type ExternalCheckpoint, openExternalCheckpoint } from '../core/payments/external-checkpoint.ts';
 import { createHeldBack } from '../core/payments/held-back.ts';
 import { startInventoryWatch } from '../core/payments/inventory/watch-inventory.ts';
+import { type Leading, loopWhileLeading } from '../core/payments/leading.ts';
 import { startSettling } from '../core/payments/settle-set-aside.ts';
 import { startAddressChangeWatch } from '../core/payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../core/payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../core/payments/watch-guarantees.ts';
 import { startOrderFloodWatch } from '../core/payments/watch-order-floods.ts';
+import { whileLeading } from '../core/payments/watching.ts';
 import type { Loop } from '../core/runtime/loop.ts';
+import { settleAlarms } from '../core/store/chain/tell-alarms.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -30,6 +34,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
   for (const { network } of context.pools)
     marks.set(network, await openExternalCheckpoint(dataDir, `inventory-head-${network}.json`));
   const startBackups = await loadBackups(context);
+  const { addressManifest } = context.config;
   return context.pools.map(({ network, pool, usdt, agreement }, index) => {
     const held = createHeldBack();
     const watcher = startWatcher({
@@ -59,7 +64,10 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       startInventoryWatch({ ...leading, mark: marks.get(network) ?? null }),
       startLogWatch({ ...leading, headMark }),
       // Backups are made by the process that follows the first network, so only one process makes them at a time.
-      ...(index === 0 ? startBackups(leading) : []),
+      ...(startBackups !== null && index === 0
+        ? [startBackups(leading)]
+        : [endAlarmsOf(leading, 'backups', ['backup-failed', 'backup-old'])]),
+      ...(addressManifest == null ? [endAlarmsOf(leading, 'address manifest', ['address-not-vouched'])] : []),
     ];
     // They are stopped in parallel, because the watcher aborts requests to hanging nodes.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
@@ -67,16 +75,30 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
 }
 
 /**
- * Returns a function that starts making backups while this process follows a network. It starts nothing if no backup directory is
- * configured.
+ * When this process starts to follow the network, ends the alarms of a feature that the network doesn't use, because nothing else would end
+ * them. Does so only once, because another process may use the feature and raise them again.
  */
-async function loadBackups(context: Context): Promise<(leading: { network: Network; isLeader(): boolean }) => Loop[]> {
+function endAlarmsOf({ db, ...leading }: Leading, feature: string, kinds: readonly AlarmKind[]): Loop {
+  const { network, log, isLeader } = leading;
+  const telling = { db: whileLeading(db, network, isLeader), log };
+  let isDone = false;
+  const onFollower = () => {
+    isDone = false;
+  };
+  return loopWhileLeading(leading, { name: `end of alarms about the ${feature}`, onFollower }, async () => {
+    if (isDone) return;
+    for (const kind of kinds) await settleAlarms(telling, kind, [], { networks: [network] });
+    isDone = true;
+  });
+}
+
+/** Returns a function that starts making backups while this process follows a network, or `null` if no backup directory is configured. */
+async function loadBackups(context: Context): Promise<((leading: Leading) => Loop) | null> {
   const { config, keyRing } = context;
   const schedule = config.backups ?? null;
-  if (schedule === null || keyRing === null) return () => [];
+  if (schedule === null || keyRing === null) return null;
   const { startBackupSchedule } = await import('../faces/operator/backup/backup-schedule.ts');
   const needsOwnUser = config.networks.mainnet !== undefined;
-  return (leading) => [
-    startBackupSchedule({ ...context, ...leading, keyRing, schedule, needsOwnUser, host: hostname() }),
-  ];
+  return (leading) =>
+    startBackupSchedule({ ...context, ...leading, keyRing, schedule, needsOwnUser, host: hostname() });
 }

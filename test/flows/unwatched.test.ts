@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unlimitedNode } from '../../src/core/domain/node.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
-import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
+import { findOpenAlarms, raiseAlarm } from '../../src/core/store/chain/alarms.ts';
 import { acquireLease, watcherLease } from '../../src/core/store/chain/leases.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { acknowledgeAlarms } from '../../src/faces/operator/subjects/chain.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import {
@@ -167,4 +171,36 @@ test('a process is not ready while a network of real money was never seen, and i
   } finally {
     await both.stop();
   }
+});
+
+test('an alarm of a network that was removed from the settings is shown, and closed by a person once nobody follows it', async () => {
+  const [db, now, networks] = [service.db, () => unixMs(service.clock.now()), ['devnet'] as const];
+  await runSql(service, SEEN);
+  await raiseAlarm(db, 'mainnet', { id: randomUUID(), kind: 'blind', subject: '', detail: 'no node responds' });
+  const close = () =>
+    acknowledgeAlarms.run({ db, now, networks }, commandActor('ann'), {
+      ...{ network: 'mainnet', kind: 'blind', subject: null },
+    });
+  await acquireLease(db, watcherLease('mainnet'), 'another process', 60_000);
+  await expect(close()).rejects.toThrow('closes automatically');
+  await runSql(service, SILENT);
+  const database = { DATABASE_URL: service.connectionString };
+  const shown = await runCli(['chain', 'status', '--network', 'mainnet'], { env: database });
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('no node responds') });
+  expect(await close()).toMatchObject({ kind: 'blind', closed: 1 });
+  expect(await kinds()).not.toContain('blind');
+});
+
+test('alarms of a feature that is off end when a watcher starts', async () => {
+  for (const kind of ['backup-failed', 'backup-old', 'address-not-vouched'] as const)
+    await raiseAlarm(service.db, 'devnet', {
+      id: randomUUID(),
+      kind,
+      subject: '',
+      detail: 'raised with other settings',
+    });
+  const open = async () => (await findOpenAlarms(service.db, 'devnet')).map(({ kind }) => kind);
+  expect(await open()).toHaveLength(3);
+  await service.restart();
+  await eventually(open, ({ length }) => length === 0);
 });

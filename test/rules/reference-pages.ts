@@ -65,7 +65,7 @@ function alarmsPage(): string {
     'Alarms',
     'Quittance raises an alarm for each problem that an operator must know about. Open alarms appear in the console, in [notifications](../guides/notifications.md), in the [metrics](metrics.md), and in the output of this command:',
     '```sh\nquittance chain status\n```',
-    'Step-by-step instructions are in [Incidents](../guides/incidents.md) and [Tampering](../guides/tampering.md). Quittance sends *urgent* alarms in quiet hours too.',
+    'Step-by-step instructions are in [Incidents](../guides/incidents.md) and [Tampering](../guides/tampering.md). Quittance sends *urgent* alarms in quiet hours too. If you removed a network from the settings, close its alarms with `quittance chain acknowledge --network …`.',
     table(['Alarm', 'Severity', 'Urgent', 'Ends'], overview),
     ...ALARM_KINDS.map(alarmSection),
   );

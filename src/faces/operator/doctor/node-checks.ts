@@ -288,13 +288,17 @@ async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS
   return good(`${network} is recorded up to block ${view.recorded?.number ?? 0}`);
 }
 
-export const alarms = schemaCheck('alarms', async ({ read, now, actor }) => {
+export const alarms = schemaCheck('alarms', async ({ read, now, actor, settings }) => {
   const findings: Finding[] = [];
+  const adviceFor = (kind: string, network: Network) =>
+    settings.networks.length === 0 || settings.networks.some((each) => each.network === network)
+      ? adviceOn(kind)
+      : say`${network} is not in the settings. If no watcher follows it any more, close the alarm: "${{ command: 'chain acknowledge', input: { alarm: kind, network } }}". ${adviceOn(kind)}`;
   for (const network of NETWORKS) {
     const { view } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
     for (const { kind, subject, raisedAt } of view.alarms) {
       const says = `${kind} on ${network}${subject === '' ? '' : ` (${subject})`}, since ${raisedAt}`;
-      findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, adviceOn(kind)));
+      findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, adviceFor(kind, network)));
     }
   }
   return worstOf(findings, good('there are no open alarms'));

@@ -19,7 +19,7 @@ import { readOneNote } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { flag, line, needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectNetwork } from '../select.ts';
+import { selectRecordedNetwork } from '../select.ts';
 
 const Text = Type.String();
 const Count = Type.Integer();
@@ -213,7 +213,8 @@ const showStatusOperation = operation({
   input: Type.Object({ network: networkName() }),
   output: ChainStatusView,
   read: ({ network }) => ({ network }),
-  run: (deps, actor, { network }) => showStatus(deps, actor, { network: selectNetwork(deps.networks, network) }),
+  run: async (deps, actor, { network }) =>
+    showStatus(deps, actor, { network: await selectRecordedNetwork(deps.db, deps.networks, network) }),
   print: ({ view, state }) => {
     const { network, halt, recorded, examined, behind, watcher, alarms } = view;
     const fields = formatFields([
@@ -273,7 +274,10 @@ const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
 
 const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
 
-/** Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else closes them. Throws `NOT_FOUND`. */
+/**
+ * Closes the alarms of a kind, or one about a subject, after an operator has read them. Nothing else closes them. Alarms of the other kinds
+ * can be closed only if the network has no watcher, because no one else closes them there. Throws `NOT_FOUND`.
+ */
 export const acknowledgeAlarms = operation({
   action: 'acknowledgeAlarms',
   summary: 'Close alarms about one-time events',
@@ -293,13 +297,14 @@ export const acknowledgeAlarms = operation({
     network: networkName(),
   }),
   output: Type.Object({ network: Text, kind: Text, subject: nullable(Text), closed: Count }),
-  read: ({ network, alarm, subject = null }) => ({ network, kind: readAlarmKind(alarm), subject }),
+  read: ({ network, alarm, subject = null }) => ({ network, kind: alarm, subject }),
   run: async (
     { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
     actor,
-    { network: name, kind, subject },
+    { network: name, kind: named, subject },
   ) => {
-    const network = selectNetwork(networks, name);
+    const network = await selectRecordedNetwork(db, networks, name);
+    const kind = readAlarmKind(named, { isWatched: await isWatched(db, network) });
     const closed = await db.transaction(async (tx) => {
       const open = kind === 'audit-broken' ? await findAlarmSubjects(tx, network, kind) : null;
       const count = await resolveAlarms(tx, network, kind, subject);
@@ -325,10 +330,15 @@ export const acknowledgeAlarms = operation({
   }),
 });
 
+/** Whether a watcher follows the network, or is halted and continues when an operator has decided. */
+async function isWatched(db: Sql, network: Network): Promise<boolean> {
+  return (await isLeaseHeld(db, watcherLease(network))) || (await findHalt(db, network)) !== null;
+}
+
 /** Reads a kind of alarm that operators may close. Throws `INVALID_ARGUMENT`. */
-export function readAlarmKind(text: string): AlarmKind {
+export function readAlarmKind(text: string, { isWatched } = { isWatched: true }): AlarmKind {
   const kind = ALARM_KINDS.find((known) => known === text);
-  if (kind !== undefined && closedByOperators.includes(kind)) return kind;
+  if (kind !== undefined && (!isWatched || closedByOperators.includes(kind))) return kind;
   const choices = closedByOperators.join(', ');
   throw new AppError(
     'INVALID_ARGUMENT',
@@ -373,7 +383,7 @@ export const resumeChain = operation({
     actor,
     { network: name, isSettled, haltedAt, why },
   ) => {
-    const network = selectNetwork(networks, name);
+    const network = await selectRecordedNetwork(db, networks, name);
     const halt = await findHalt(db, network);
     if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted, so there is nothing to resume`);
     if (haltedAt !== null && haltedAt !== toIso(halt.at)) {
