@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { reconcileAddress, startReconciler } from '../../src/core/chain/reconcile.ts';
+import { reconcileAddress, startReconciler, startStateWatch } from '../../src/core/chain/reconcile.ts';
+import { AppError } from '../../src/core/domain/errors.ts';
 import { whileLeading } from '../../src/core/payments/watching.ts';
+import { createLoopHealth } from '../../src/core/runtime/loop.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { listBookedAddresses, markChecksDue } from '../../src/core/store/chain/balance-checks.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
@@ -200,5 +203,37 @@ test('a leader checks every address that is due, and all of them again after an 
     await eventually(due, (count) => count === 0);
   } finally {
     await reconciler.stop();
+  }
+});
+
+/** A node of another operator that answers everything but calls of contracts. */
+const withoutCalls = (): Books['node'] => ({
+  ...books.node,
+  ...{ operator: 'another', origin: 'http://another.example' },
+  ask: async (question, options) => {
+    if (JSON.stringify(question.http.body).includes('function_selector'))
+      throw new AppError('NODE_REFUSED', 'it does not answer calls', { retryable: true });
+    return books.node.ask(question, options);
+  },
+});
+
+test('if the last node does not answer calls, the next operator is asked; if none does, the loop counts as failing', async () => {
+  const loops = createLoopHealth();
+  let nodes = [withoutCalls()];
+  const pool = { ...books.pool, available: async () => nodes };
+  const following = { ...books, pool, loops, network: 'devnet', agreement: 1, isLeader: () => true } as const;
+  await client.query('update balance_checks set due_at = now()');
+  const reconciler = startReconciler({ ...following, pauseMs: 5, confirmAfterMs: 0 });
+  const states = startStateWatch(following);
+  try {
+    const failing = () => loops.look(0).sort();
+    await expect.poll(failing).toEqual(['books of devnet', 'states of the contract of devnet']);
+    // Rounds in which every address is put off follow.
+    await delay(300);
+    expect(failing()).toEqual(['books of devnet', 'states of the contract of devnet']);
+    nodes = [books.node, withoutCalls()];
+    await expect.poll(failing, { timeout: 60_000 }).toEqual([]);
+  } finally {
+    await Promise.all([reconciler.stop(), states.stop()]);
   }
 });

@@ -8,7 +8,7 @@ import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { followStates } from '../payments/contract-states.ts';
-import { type Leading, loopWhileLeading } from '../payments/leading.ts';
+import type { Leading } from '../payments/leading.ts';
 import { whileLeading } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
@@ -55,8 +55,10 @@ const PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 60_000;
 /** Maximum number of due addresses that a round considers when looking for one that isn't deferred. */
 const CANDIDATES = 500;
-/** An address that couldn't be checked is deferred for this long. */
+/** An address is deferred for this long if the ledger is behind. */
 const PUT_OFF_MS = 60_000;
+/** If every operator refuses, the check is retried before the refusals of one minute raise an alarm. */
+const REFUSED_PUT_OFF_MS = 20_000;
 /** As long as no payer is waiting, the ledger advances only every eighth block. */
 const PATIENCE_MS = 40_000;
 /** Two blocks: enough time for another back end to answer, and for a stale balance to become current. */
@@ -79,14 +81,16 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       for (const [id, untilMs] of putOff) if (untilMs <= performance.now()) putOff.delete(id);
       const due = await findDueAddresses(db, network, now(), CANDIDATES);
       const address = due.find(({ id }) => !putOff.has(id));
-      if (address === undefined) return pauseMs;
-      // The last node in order of preference is the least likely to have provided the blocks.
-      const node = (await pool.available()).at(-1);
-      if (node === undefined) return pauseMs; // The watcher reports that the chain isn't visible.
+      if (address === undefined) return due.length === 0 ? pauseMs : { idlePauseMs: pauseMs };
+      // The last nodes in order of preference are the least likely to have provided the blocks.
+      const nodes = (await pool.available()).toReversed();
+      if (nodes.length === 0) return { idlePauseMs: pauseMs }; // The watcher reports that the chain isn't visible.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
       const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
-      const outcome = await reconcileAddress({ ...deps, ...wait, db, node }, address).catch((error: unknown) => {
+      const reconcile = (node: Node) => reconcileAddress({ ...deps, ...wait, db, node }, address);
+      const outcome = await askEachOperator(nodes, reconcile).catch((error: unknown) => {
         if (isStopping() || !deps.isLeader()) return null;
+        putOff.set(address.id, performance.now() + REFUSED_PUT_OFF_MS);
         throw error;
       });
       if (outcome === null) return 0;
@@ -136,6 +140,7 @@ type StateDeps = {
  */
 const LOOK_MS = 3_600_000;
 const FIRST_RETRY_MS = 2000;
+const TICK_MS = 1000;
 
 /** Reads whether the contract is paused, at the start and every hour, and updates the alarms for its states. Runs until it's stopped. */
 export function startStateWatch(deps: StateDeps & Leading): Loop {
@@ -145,14 +150,46 @@ export function startStateWatch(deps: StateDeps & Leading): Loop {
   const wait = (ms: number) => {
     lookAt = performance.now() + ms;
   };
-  return loopWhileLeading(deps, { name: 'states of the contract', onFollower: () => wait(0) }, async () => {
-    if (performance.now() < lookAt) return;
-    wait(retryMs);
-    await followStates(deps, db);
-    const isKnown = await comparePause({ ...deps, db });
-    if (isKnown === true) wait(LOOK_MS);
-    retryMs = isKnown === false ? Math.min(2 * retryMs, LOOK_MS) : FIRST_RETRY_MS;
+  return startLoop({
+    name: `states of the contract of ${deps.network}`,
+    log: deps.log,
+    health: deps.loops,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async () => {
+      if (!deps.isLeader()) {
+        wait(0);
+        return TICK_MS;
+      }
+      if (performance.now() < lookAt) return { idlePauseMs: TICK_MS };
+      wait(retryMs);
+      await followStates(deps, db);
+      const isKnown = await comparePause({ ...deps, db });
+      if (isKnown === true) wait(LOOK_MS);
+      retryMs = isKnown === false ? Math.min(2 * retryMs, LOOK_MS) : FIRST_RETRY_MS;
+      return TICK_MS;
+    },
   });
+}
+
+/**
+ * Asks one node of each operator in turn until one doesn't refuse, because some operators don't answer calls of contracts. Returns `null`
+ * if there are no nodes. If all of them refuse, throws the last `NODE_REFUSED`.
+ */
+export async function askEachOperator<Answer>(
+  nodes: readonly Node[],
+  ask: (node: Node) => Promise<Answer>,
+): Promise<Answer | null> {
+  let refusal: AppError | null = null;
+  for (const node of ofDifferentOperators(nodes, Number.POSITIVE_INFINITY)) {
+    try {
+      return await ask(node);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'NODE_REFUSED') throw error;
+      refusal = error;
+    }
+  }
+  if (refusal !== null) throw refusal;
+  return null;
 }
 
 type ReconcileDeps = StateDeps & {
@@ -343,9 +380,10 @@ async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress
 async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
   if (known === null) return null;
-  const [node] = await deps.pool.available();
-  if (node === undefined) return false;
-  const shown = await readFlag(node, deps.usdt, { method: 'paused()' });
+  const read = async (node: Node) => ({ node, shown: await readFlag(node, deps.usdt, { method: 'paused()' }) });
+  const answer = await askEachOperator(await deps.pool.available(), read);
+  if (answer === null) return false;
+  const { node, shown } = answer;
   const isPaused = shown.isSet;
   if (isPaused === null || known.pauseState === 'seen' || isPaused === (known.pauseState === 'paused')) return true;
   // Until the ledger has all blocks up to that height, one of those blocks may still show it the change.

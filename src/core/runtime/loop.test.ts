@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { createLogger } from './log.ts';
-import { backoffMs, startLoop } from './loop.ts';
+import { backoffMs, createLoopHealth, startLoop } from './loop.ts';
 
 test('a loop that failed says that it works again only after a round that went well', async () => {
   const logged: { msg: string }[] = [];
@@ -29,6 +29,31 @@ test('a loop that failed says that it works again only after a round that went w
     expect.objectContaining(failed),
     expect.objectContaining({ level: 'info', failures: 1, msg: 'watcher works again' }),
   ]);
+});
+
+test('a round that has nothing to do yet does not end a failure; a round that went well does', async () => {
+  const log = createLogger({ level: 'silent' });
+  const health = createLoopHealth();
+  let next: 'throw' | 'idle' | 'well' = 'throw';
+  let idle = 0;
+  const loop = startLoop({
+    ...{ name: 'books', log, maxPauseMs: 1, health },
+    run: async () => {
+      const round = next;
+      if (round === 'well') return 1;
+      if (round === 'idle') {
+        idle += 1;
+        return { idlePauseMs: 1 };
+      }
+      next = 'idle';
+      throw new Error('refused');
+    },
+  });
+  await vi.waitFor(() => expect(idle).toBeGreaterThan(2), { interval: 1 });
+  expect(health.look(0)).toEqual(['books']);
+  next = 'well';
+  await vi.waitFor(() => expect(health.look(0)).toEqual([]), { interval: 1 });
+  await loop.stop();
 });
 
 test('a pause doubles with each failure, and not beyond the longest', () => {

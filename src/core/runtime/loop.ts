@@ -13,9 +13,10 @@ type LoopOptions = {
   health?: LoopHealth | undefined;
   /**
    * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried. If
-   * a failed round is already logged, return `failedPauseMs` instead.
+   * a failed round is already logged, return `failedPauseMs` instead. If there was nothing to do yet, return `idlePauseMs`, because such a
+   * round doesn't show that the loop works again.
    */
-  run(isStopping: () => boolean): Promise<number | { failedPauseMs: number }>;
+  run(isStopping: () => boolean): Promise<number | { failedPauseMs: number } | { idlePauseMs: number }>;
 };
 
 const FIRST_PAUSE_MS = 100;
@@ -58,6 +59,10 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
       let pauseMs: number;
       try {
         const round = await run(() => stopping);
+        if (typeof round === 'object' && 'idlePauseMs' in round) {
+          if (!stopping) await pause(round.idlePauseMs);
+          continue;
+        }
         health?.note(name, false);
         pauseMs = typeof round === 'number' ? round : round.failedPauseMs;
         failures.count = 0;

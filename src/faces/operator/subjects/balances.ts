@@ -1,5 +1,5 @@
 import { parseAddress, type TronAddress } from '@quittance/tron/address';
-import { formatSigned, type Reconciled, reconcileAddress } from '../../../core/chain/reconcile.ts';
+import { askEachOperator, formatSigned, type Reconciled, reconcileAddress } from '../../../core/chain/reconcile.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { type Hint, joinTexts, say, type Text } from '../../../core/domain/message.ts';
@@ -240,8 +240,9 @@ export async function reconcileNow(
 ): Promise<ReconciledNow> {
   const { db, network, onProgress } = deps;
   const addresses = chooseAddresses(await listBookedAddresses(db, network, MAX_ADDRESSES), wanted, network);
-  const node = (await deps.pool.available()).at(-1);
-  if (node === undefined) {
+  const nodes = (await deps.pool.available()).toReversed();
+  const [first] = nodes;
+  if (first === undefined) {
     throw new AppError(
       'NO_NODE',
       say`no ${network} node responds: see the state of the nodes with "${{ command: 'chain status' }}"`,
@@ -251,6 +252,7 @@ export async function reconcileNow(
   const endMs = performance.now() + allMs;
   let patienceMs = PATIENCE_MS;
   const firstChecked = new Set<string>();
+  const used = new Set<string>();
   const reconcileOne = async (booked: BookedAddress) => {
     const startedMs = performance.now();
     const before = await standsAt();
@@ -258,7 +260,12 @@ export async function reconcileNow(
       patienceMs: Math.max(0, Math.min(patienceMs, endMs - startedMs)),
       confirmAfterMs: CONFIRM_AFTER_MS,
     };
-    const outcome = await reconcileAddress({ ...deps, node, ...wait }, booked);
+    const outcome = await askEachOperator(nodes, async (node) => {
+      const reconciled = await reconcileAddress({ ...deps, node, ...wait }, booked);
+      used.add(node.origin);
+      return reconciled;
+    });
+    if (outcome === null) throw new Error('no node was asked');
     if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
       // If the ledger isn't advancing, for example because the service is stopped, it won't catch up with the next addresses' blocks
       // either.
@@ -273,7 +280,7 @@ export async function reconcileNow(
   const hints = data.flatMap((each): Hint[] =>
     each.status === 'differs' ? [{ command: 'chain repair', input: rangeInput(network, each) }] : [],
   );
-  return { view: { network, node: node.origin, data }, firstChecked, hints };
+  return { view: { network, node: [...used].join(', ') || first.origin, data }, firstChecked, hints };
 }
 
 function chooseAddresses(all: BookedAddress[], wanted: readonly TronAddress[], network: string): BookedAddress[] {
