@@ -4,11 +4,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { reconcileAddress, startReconciler, startStateWatch } from '../../src/core/chain/reconcile.ts';
 import { AppError } from '../../src/core/domain/errors.ts';
+import { followStates } from '../../src/core/payments/contract-states.ts';
 import { whileLeading } from '../../src/core/payments/watching.ts';
 import { createLoopHealth } from '../../src/core/runtime/loop.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { listBookedAddresses, markChecksDue } from '../../src/core/store/chain/balance-checks.ts';
-import type { Database } from '../../src/core/store/db/database.ts';
+import { setFreeze } from '../../src/core/store/chain/contract-states.ts';
+import { lockCursor } from '../../src/core/store/chain/cursor.ts';
+import type { Database, Sql } from '../../src/core/store/db/database.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { rescanRange } from '../../src/faces/operator/subjects/chain-ranges.ts';
 import { type Books, startBooks } from '../support/books.ts';
@@ -236,4 +239,38 @@ test('if the last node does not answer calls, the next operator is asked; if non
   } finally {
     await Promise.all([reconciler.stop(), states.stop()]);
   }
+});
+
+test('the alarm of a state that is recorded while the alarms are compared stays open', async () => {
+  const account = (await listBookedAddresses(books.db, 'devnet', 100)).find(
+    ({ address }) => address === addressAt(FIRST),
+  )?.account;
+  if (account === undefined) throw new Error('no address');
+  const change = (isFrozen: boolean, block: number) =>
+    books.db.transaction(async (tx) => {
+      await lockCursor(tx, 'devnet');
+      await setFreeze(tx, 'devnet', { account, isFrozen, block });
+      await followStates({ network: 'devnet' }, tx);
+    });
+  let freezing: Promise<void> | null = null;
+  const freezeAtAlarms = (sql: Sql): Sql['run'] => {
+    return async (statement, ...rest) => {
+      if (statement.name === 'alarm-subjects') {
+        freezing ??= change(true, 1);
+        await Promise.race([freezing, delay(500)]);
+      }
+      return sql.run(statement, ...rest);
+    };
+  };
+  const db: Database = {
+    ...books.db,
+    run: freezeAtAlarms(books.db),
+    transaction: (work) => books.db.transaction((tx) => work({ ...tx, run: freezeAtAlarms(tx) })),
+  };
+  const states = startStateWatch({ ...books, db, network: 'devnet', agreement: 1, isLeader: () => true });
+  await expect.poll(() => freezing, { timeout: 60_000 }).not.toBeNull();
+  await freezing;
+  await states.stop();
+  expect(await alarmKinds()).toContainEqual({ kind: 'address-frozen', subject: addressAt(FIRST) });
+  await change(false, 2);
 });

@@ -22,7 +22,7 @@ import {
   sumMovements,
 } from '../store/chain/balance-checks.ts';
 import { findPause, setFreeze, setPause } from '../store/chain/contract-states.ts';
-import { findCursor } from '../store/chain/cursor.ts';
+import { findCursor, lockCursor } from '../store/chain/cursor.ts';
 import type { Database } from '../store/db/database.ts';
 import { headerAt } from './nodes/ask-block.ts';
 import { constantCall } from './nodes/ask-state.ts';
@@ -162,7 +162,11 @@ export function startStateWatch(deps: StateDeps & Leading): Loop {
       }
       if (performance.now() < lookAt) return { idlePauseMs: TICK_MS };
       wait(retryMs);
-      await followStates(deps, db);
+      // Without the cursor's lock, a state that the watcher records at this moment could lose its alarm.
+      await db.transaction(async (tx) => {
+        await lockCursor(tx, deps.network);
+        await followStates(deps, tx);
+      });
       const isKnown = await comparePause({ ...deps, db });
       if (isKnown === true) wait(LOOK_MS);
       retryMs = isKnown === false ? Math.min(2 * retryMs, LOOK_MS) : FIRST_RETRY_MS;
