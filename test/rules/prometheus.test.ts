@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ALARM_KINDS } from '../../src/core/domain/alarm-kinds.ts';
+import { ALARM_KINDS, ALARMS } from '../../src/core/domain/alarm-kinds.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { labelsOf, matches, selectorsOf } from './promql.ts';
 
@@ -84,6 +84,18 @@ describe('deploy/prometheus/rules.yml', () => {
     expect(told.filter(([, count]) => count !== 1)).toEqual([]);
     const named = selectors.flatMap(({ matchers }) => matchers.flatMap(({ value }) => value.split('|')));
     expect(named.filter((kind) => !(ALARM_KINDS as readonly string[]).includes(kind))).toEqual([]);
+  });
+
+  test('an urgent alarm is told as critical, and only by such a rule', () => {
+    const severitiesOf = (kind: string) =>
+      rules.flatMap(({ expr, labels }) =>
+        selectorsOf(expr).some((selector) => selector.name === 'quittance_alarms_open' && matches(selector, { kind }))
+          ? [labels.severity]
+          : [],
+      );
+    const urgent = ALARM_KINDS.filter((kind) => ALARMS[kind].isUrgent);
+    expect(urgent.map((kind) => [kind, ...severitiesOf(kind)])).toEqual(urgent.map((kind) => [kind, 'critical']));
+    expect(severitiesOf('of-a-newer-release')).toEqual(['warning']);
   });
 
   test('each rule is tried: when it alerts, and when not', () => {

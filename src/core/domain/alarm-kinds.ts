@@ -28,8 +28,8 @@ type AlarmRow = {
 };
 
 /**
- * Declares every alarm for operators. docs/reference/alarms.md is generated from this list, and the Prometheus rule `QuittanceAlarmOpen`
- * covers every kind that has no rule of its own.
+ * Declares every alarm for operators. docs/reference/alarms.md is generated from this list. The Prometheus rules `QuittanceAlarmUrgent` and
+ * `QuittanceAlarmOpen` cover every kind that has no rule of its own, so add urgent kinds to both.
  */
 const ROWS = {
   // Alarms about whether the chain is visible.
