@@ -1,6 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeId } from '../../src/core/domain/ids.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { writeText } from '../../src/faces/operator/command-words.ts';
+import { explainSubject } from '../../src/faces/operator/explain/explain.ts';
 import { runSql } from '../contract/sql.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import {
@@ -62,6 +66,12 @@ const delivered = (order: Order) =>
     () => paidEvents(order),
     ({ length }) => length > 0,
   );
+
+const explain = async (text: string) => {
+  const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
+  const { verdict, next } = await explainSubject(deps, commandActor('ann'), { text, projectId: undefined });
+  return { verdict: verdict.map(writeText).join(' '), next: next.map(({ hint }) => hint) };
+};
 
 const alarms = async () => {
   const rows = await runSql(
@@ -171,6 +181,17 @@ test.each(someCases(DAMAGES, 3))(
     await named(struck.to);
     expect(await transfersTo(struck)).toHaveLength(1);
     expect(await paidEvents(struck)).toEqual([]);
+    const [{ id: entry } = { id: '' }] = await runSql(
+      service,
+      `select id from set_aside where id like '% transfer %' order by id`,
+    );
+    const [, , txId = ''] = String(entry).split(' ');
+    for (const text of [txId, struck.invoiceId]) {
+      const { verdict, next } = await explain(text);
+      expect(verdict, text).toContain('Quittance has set the payment aside, because a row fails its check');
+      expect(verdict).not.toContain('does not contain this transaction');
+      expect(next).toContainEqual({ command: 'chain status', input: { network: 'devnet' } });
+    }
     await service.restart();
     const later = await newOrder(other);
     await pay(later);

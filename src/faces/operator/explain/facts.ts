@@ -7,6 +7,7 @@ import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { compareTransfers, diagnoseTransfers } from '../../../core/payments/mismatch/diagnose-transfers.ts';
 import { listOperatorActions } from '../../../core/store/access/audit-log.ts';
 import { type ChainCursor, findCursor, findHalt } from '../../../core/store/chain/cursor.ts';
+import { readSetAside } from '../../../core/store/chain/set-aside.ts';
 import { findChainStatus } from '../../../core/store/chain/status.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -125,6 +126,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     invoice,
     actions: actions.slice(-MAX_SHOWN),
     sightings: await statements.findSightingsOfInvoice(db, invoice, MAX_SHOWN),
+    setAside: (await statements.findSetAsideOfInvoice(db, invoice, MAX_SHOWN)).map(readEntry),
     payment: transfers.find(({ transfer }) => transfer.id === paidTransferId) ?? null,
     /** Later transfers of exactly its amount, newest last. */
     duplicates: {
@@ -178,6 +180,18 @@ async function findNear(db: Sql, invoice: ExplainedInvoice, exactIds: readonly s
   };
 }
 
+/** `transfer` is `null` if the entry is about an invoice's status, or was changed directly in the database. */
+function readEntry(row: statements.ExplainedSetAside) {
+  const entry = row.isSound ? readSetAside(row) : null;
+  const [transfer] = entry?.kind === 'transfer' ? entry.block.transfers : [];
+  return {
+    network: row.network,
+    reason: row.isSound ? row.reason : 'its entry was changed directly in the database',
+    transfer:
+      entry?.kind === 'transfer' && transfer !== undefined ? { ...transfer, blockNumber: entry.block.number } : null,
+  };
+}
+
 /** A transaction may pay hundreds of addresses, but only this many are shown. */
 const MAX_TRANSFERS = 50;
 
@@ -186,7 +200,8 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
   const found = await findTransfersOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
   const left = await statements.findOutgoingOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
   const seen = await statements.findSightingsOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
-  if (found.length + left.length + seen.length === 0) return null;
+  const aside = await statements.findSetAsideOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
+  if (found.length + left.length + seen.length + aside.length === 0) return null;
   const transfers = found.slice(0, MAX_TRANSFERS);
   const ids = transfers.map(({ id }) => id);
   const causes = await diagnoseTransfers(db, ids);
@@ -201,11 +216,13 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
     }),
     outgoing: left.slice(0, MAX_TRANSFERS),
     sightings,
+    setAside: aside.slice(0, MAX_TRANSFERS).map(readEntry),
     events,
     omissions: [
       omit('incoming transfers in this transaction (there may be more)', transfers.length, found.length),
       omit('outgoing transfers in this transaction (there may be more)', MAX_TRANSFERS, left.length),
       omit('sightings in this transaction (there may be more)', sightings.length, seen.length),
+      omit('payments in this transaction that are set aside (there may be more)', MAX_TRANSFERS, aside.length),
       { what: 'deliveries of events of this transaction', ...deliveries },
     ],
   };
@@ -267,6 +284,7 @@ export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
   };
 }
 
+export type SetAsideFacts = ReturnType<typeof readEntry>;
 type Read<Reader extends (...args: never[]) => unknown> = NonNullable<Awaited<ReturnType<Reader>>>;
 export type InvoiceFacts = Read<typeof readInvoiceFacts>;
 export type TransactionFacts = Read<typeof readTransactionFacts>;

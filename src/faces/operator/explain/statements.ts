@@ -8,9 +8,12 @@ import type { Policy } from '../../../core/domain/policy.ts';
 import { addressColumn } from '../../../core/store/db/address-column.ts';
 import { ANY_NETWORK } from '../../../core/store/db/any-network.ts';
 import { answerOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { sealColumn } from '../../../core/store/db/seal.ts';
+import { SEALED_SET_ASIDE } from '../../../core/store/db/sealed-tables.ts';
 import {
   count,
   hex,
+  isAsSealed,
   listColumns,
   maybe,
   maybeHex,
@@ -225,6 +228,42 @@ export const findSightingsOfTransaction = rowsOf(
   sightingShape,
   `${SIGHTINGS} where s.network in ${ANY_NETWORK} and s.tx_id = decode($1, 'hex')
      and ($2::uuid[] is null or s.project_id = any($2)) ${SIGHTINGS_ORDER} limit $3`,
+  bindWithin,
+);
+
+const setAsideShape = {
+  id: 'text',
+  network: text<Network>(),
+  content: 'text',
+  reason: 'text',
+  isSound: isAsSealed(SEALED_SET_ASIDE),
+} as const;
+/** A payment that is set aside, or an invoice whose status can't change, until a row is repaired. */
+export type ExplainedSetAside = Row<typeof setAsideShape>;
+
+const SET_ASIDE = `select ${listColumns(setAsideShape, 's.', { isSound: sealColumn(SEALED_SET_ASIDE, 's.') })} from set_aside s`;
+
+/** Returns an invoice's entry, and the entries of transfers of exactly its amount to its address. */
+export const findSetAsideOfInvoice = rowsOf(
+  'explain-set-aside-of-invoice',
+  setAsideShape,
+  `${SET_ASIDE} where s.id = $1
+     or s.network = $2 and s.account = (select account from addresses where id = $3) and s.amount_micro = $4::int8
+   order by s.id limit $5`,
+  ({ id, network, addressId, payableMicro }: ExplainedInvoice, limit: number) => [
+    `${network} invoice ${id}`,
+    ...[network, addressId, payableMicro, limit],
+  ],
+);
+
+/** Few entries are ever set aside, so all of them are searched. */
+export const findSetAsideOfTransaction = rowsOf(
+  'explain-set-aside-of-transaction',
+  setAsideShape,
+  `${SET_ASIDE} where split_part(s.id, ' ', 2) = 'transfer' and split_part(s.id, ' ', 3) = $1
+     and ($2::uuid[] is null or exists (
+       select from addresses a where a.network = s.network and a.account = s.account and a.project_id = any($2)))
+   order by s.id limit $3`,
   bindWithin,
 );
 

@@ -1,9 +1,10 @@
+import { accountToAddress } from '@quittance/tron/address';
 import { formatSigned } from '../../../core/chain/reconcile.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { isLate } from '../../../core/domain/invoice.ts';
 import type { UnclaimedAnswer } from '../../../core/domain/lookup/lookup.ts';
 import { Message, say, type Text } from '../../../core/domain/message.ts';
-import { formatAmount } from '../../../core/domain/money.ts';
+import { formatAmount, type MicroUsdt } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { SETTLING } from '../../../core/domain/resolution.ts';
 import { toIso } from '../../../core/domain/time.ts';
@@ -18,6 +19,7 @@ import type {
   DescribedTransfer,
   InvoiceFacts,
   OrphanedFacts,
+  SetAsideFacts,
   Stand,
   TransactionFacts,
 } from './facts.ts';
@@ -73,7 +75,7 @@ function describeResolved({ transfer, resolutions }: DescribedTransfer): string 
 
 /** Judges the invoice's state, related transfers that didn't pay it, what delays it, and whether the shop was notified. */
 export function judgeInvoice(facts: InvoiceFacts): Verdict {
-  const { invoice, events, near, stand } = facts;
+  const { invoice, events, near, setAside, stand } = facts;
   const { status, withdrawnAt } = invoice;
   const isPaid = status === 'PAID';
   // A transfer's current resolution that names the invoice also closed the invoice's page.
@@ -89,6 +91,7 @@ export function judgeInvoice(facts: InvoiceFacts): Verdict {
     !isPaid &&
       settling &&
       `Its page no longer asks for payment, because ${nameOpen(settling)} was accepted for this invoice. An exact payment that arrives anyway still pays the invoice.`,
+    ...setAside.map(judgeSetAside),
     judgeDuplicates(facts),
     ...judgeNear(facts),
     !isPaid && stand.trouble !== null && `Note that ${stand.trouble}.`,
@@ -96,11 +99,12 @@ export function judgeInvoice(facts: InvoiceFacts): Verdict {
   );
 }
 
-function judgeStatus({ invoice, payment, sightings, events, near, unmatched }: InvoiceFacts): string {
+function judgeStatus({ invoice, payment, sightings, setAside, events, near, unmatched }: InvoiceFacts): string {
   const { expiresAt, payableMicro, address } = invoice;
   const name = nameOf(invoice);
   const wanted = `exactly ${usdt(payableMicro)} at ${address}`;
   const arrived = first(
+    setAside.some(({ transfer }) => transfer !== null) && 'An exact transfer has arrived, but is not recorded yet.',
     // A sighting without a payment was orphaned.
     events.some(({ event }) => event.type === 'invoice.confirming') &&
       'The transfer is no longer on the chain, because its block was orphaned. The transfer may appear again in another block.',
@@ -225,7 +229,7 @@ function judgeDelivery(type: string, described: DescribedDelivery): Row {
 const MAX_JUDGED = 3;
 
 /** Judges what each transfer did. Steps about the invoices come first, then steps for open and refunded transfers. */
-export function judgeTransaction({ transfers, outgoing, sightings }: TransactionFacts): Verdict {
+export function judgeTransaction({ transfers, outgoing, sightings, setAside }: TransactionFacts): Verdict {
   const count = transfers.length + outgoing.length + sightings.length;
   const [came, left] = [transfers.slice(0, MAX_JUDGED), outgoing.slice(0, MAX_JUDGED)];
   const invoices = [
@@ -235,7 +239,9 @@ export function judgeTransaction({ transfers, outgoing, sightings }: Transaction
   const { verdict, next } = judge(
     ...came.flatMap(judgeTransfer),
     ...sightings.slice(0, MAX_JUDGED).map(judgeSighting),
+    ...setAside.slice(0, MAX_JUDGED).map(judgeSetAside),
     ...left.map(judgeOutgoing),
+    setAside.length > MAX_JUDGED && `${setAside.length} payments in this transaction are set aside.`,
     count > MAX_JUDGED && `All ${count} transfers are listed below.`,
   );
   return { verdict, next: [...[...new Set(invoices)].slice(0, MAX_JUDGED).map(stepToInvoice), ...next] };
@@ -271,6 +277,21 @@ function judgeSighting({ rival, ...sighting }: TransactionFacts['sightings'][num
   return rival === null
     ? `${stands}. The invoice becomes PAID when the block is irreversible, usually within two minutes.`
     : `${stands}. Another transfer of exactly this amount arrived first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this transfer pays no invoice.`;
+}
+
+/** Judges a payment that Quittance can't record, or an invoice whose status can't change, until a row is repaired. */
+function judgeSetAside({ network, reason, transfer }: SetAsideFacts): Row {
+  const what =
+    transfer === null
+      ? 'Quittance has set this aside'
+      : `${usdt(transfer.amount as MicroUsdt)} arrived at ${accountToAddress(transfer.to)} in block ${transfer.blockNumber} (transaction ${transfer.txId}), but Quittance has set the payment aside`;
+  return [
+    `${what}, because a row fails its check: ${shorten(reason, 300)}. Quittance continues within minutes of the repair.`,
+    {
+      says: 'to see the alarm set-aside, and then repair the row',
+      hint: { command: 'chain status', input: { network } },
+    },
+  ];
 }
 
 function judgeOutgoing(outgoing: ExplainedOutgoing): Row {
