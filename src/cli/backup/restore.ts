@@ -44,7 +44,7 @@ export async function printRestored(terminal: Terminal, file: string, options: R
       ...(missing.length === 0
         ? []
         : [
-            `restore the master key (${missing.join(', ')}) before you start the service: without it, webhooks cannot be signed`,
+            `restore the master key (${missing.join(', ')}) before you start the service: without it, Quittance cannot decrypt the secrets in this backup`,
           ]),
       COPY_ADVICE,
       ...(final ? ['start the service here; never start it again where the backup was created'] : LOST_ADVICE),

@@ -155,7 +155,9 @@ export const findEncryptionKeys = answerOf(
   'backup-master-keys',
   { id: 'text' },
   `select master_key_id as id from webhook_secrets union
-   select master_key_id from receipt_keys where master_key_id is not null order by id`,
+   select master_key_id from notify_channels union
+   select master_key_id from receipt_keys where master_key_id is not null union
+   select master_key_id from people where master_key_id is not null order by id`,
   () => [],
   (rows) => rows.map(({ id }) => id),
 );
