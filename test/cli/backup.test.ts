@@ -58,6 +58,12 @@ test('the embedded database is backed up while it runs, and moves to another dat
   const file = join(newDirectory(), 'moved.backup');
   const at = (QUITTANCE_DATA_DIR: string) => ({ env: { QUITTANCE_DATA_DIR, QUITTANCE_MASTER_KEY } });
   const project = ['project', 'create', '--name', 'Shop', '--network', 'nile', '--json'];
+  const mistyped = await runCli(['restore', `${file}.mistyped`], at(from));
+  expect(mistyped).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/^error: the file .*mistyped does not exist\n$/),
+  });
   expect((await runCli(project, at(from))).code).toBe(0);
   const log = createLogger({ level: 'silent' });
   const postgres = await startEmbeddedPostgres({ dataDir: from, log, isDurable: false });

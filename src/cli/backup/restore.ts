@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../core/domain/errors.ts';
+import { refuseOtherFiles } from '../../faces/operator/backup/backup-read.ts';
 import { acceptRestore, restoreBackup } from '../../faces/operator/backup/restore-backup.ts';
 import { formatFields, writeText } from '../../faces/operator/command-words.ts';
 
@@ -15,6 +16,8 @@ export async function printRestored(terminal: Terminal, file: string, options: R
   const path = resolve(file);
   const actor = cliActor(terminal, options.by);
   const unauthenticated = options.unauthenticated === true ? readReason(options.reason) : null;
+  // A wrong path is reported before a database is created.
+  await refuseOtherFiles(path);
   const { view, authenticity } = await withDatabase(
     terminal,
     async ({ config, ...database }) => {

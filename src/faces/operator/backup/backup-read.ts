@@ -325,7 +325,7 @@ export function damaged(path: string, reason: string): AppError {
 }
 
 /** Runs before the file is read as a stream so that an error is about the file and not about decompression. */
-async function refuseOtherFiles(path: string): Promise<void> {
+export async function refuseOtherFiles(path: string): Promise<void> {
   const size = await readSize(path);
   const start = await readStart(path, AGE_MAGIC.length);
   if (start.equals(AGE_MAGIC)) return;
