@@ -208,7 +208,10 @@ describe('webhook list', () => {
       [failing.id, paused.id],
     ]);
     const until = new Date(Date.now() + 5 * 60_000).toISOString();
-    await query('update webhook_endpoints set open_until = $2 where id = $1', [paused.id, until]);
+    await query('update webhook_endpoints set open_until = $2, consecutive_failures = 5 where id = $1', [
+      paused.id,
+      until,
+    ]);
     await query(
       `insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms)
        values ($1, $2, 1, '2026-09-01T10:00:00Z', 500, 'http_500: no', 12), ($1, $2, 2, '2026-09-01T10:01:00Z', 503, 'http_503: no', 3)`,

@@ -12,7 +12,7 @@ test('four failures in a row leave an endpoint open to attempts, the fifth close
   let health = HEALTHY;
   for (let failures = 1; failures < OPEN_AFTER_FAILURES; failures++) {
     health = healthAfterFailures(health, { probes: 0, others: 1 }, NOW);
-    expect(health).toEqual({ failingSince: NOW, consecutiveFailures: failures, openUntil: null });
+    expect(health).toEqual({ failingSince: NOW, consecutiveFailures: failures, openUntil: NOW });
   }
   expect(pauseOf(healthAfterFailures(health, { probes: 0, others: 1 }, NOW))).toBe(PAUSE.leastMs);
 });
@@ -55,6 +55,14 @@ test('an endpoint to which nothing was sent for longer than between two attempts
   expect(hasFailedTooLong(probe(6 * DAY_MS), unixMs(until + 6 * DAY_MS))).toBe(false);
 });
 
+test.each([1, 4])('time without attempts does not count as failing after %i failures either', (count) => {
+  const failing = healthAfterFailures(HEALTHY, { probes: 0, others: count }, NOW);
+  const later = unixMs(NOW + 5 * DAY_MS);
+  const failed = healthAfterFailures(failing, { probes: 0, others: 1 }, later);
+  expect(failed.failingSince).toBe(later);
+  expect(hasFailedTooLong(failed, later)).toBe(false);
+});
+
 test('whatever fails, the pause is at most 5 minutes, failures never become fewer, and the first failure is remembered', () => {
   // Long after the last failure it is always a probe that fails.
   const step = fc.record({
@@ -74,7 +82,7 @@ test('whatever fails, the pause is at most 5 minutes, failures never become fewe
         expect(after.failingSince).toBe(first);
         expect(after.consecutiveFailures).toBeGreaterThanOrEqual(health.consecutiveFailures);
         expect((after.openUntil ?? 0) - now).toBeLessThanOrEqual(300_000);
-        expect(after.openUntil === null).toBe(after.consecutiveFailures < OPEN_AFTER_FAILURES);
+        if (after.consecutiveFailures < OPEN_AFTER_FAILURES) expect(after.openUntil).toBe(now);
         health = after;
       }
     }),

@@ -1,6 +1,9 @@
 import { type UnixMs, unixMs } from './time.ts';
 
-/** The results of recent attempts to an endpoint. `openUntil`: no attempt is made before this time. */
+/**
+ * The results of recent attempts to an endpoint. `openUntil`: from the fifth consecutive failure on, no attempt is made before this time.
+ * After fewer failures, it's the time of the last one.
+ */
 export type EndpointHealth = {
   failingSince: UnixMs | null;
   consecutiveFailures: number;
@@ -47,8 +50,8 @@ export function healthAfterFailures(
   const isOpened = failures >= OPEN_AFTER_FAILURES && failures > before;
   const wasIdle = health.openUntil !== null && now - health.openUntil > IDLE_AFTER_MS;
   const failingSince = wasIdle ? now : (health.failingSince ?? now);
-  const openUntil = isOpened ? unixMs(now + failurePauseMs(failingSince, now)) : health.openUntil;
-  return { failingSince, consecutiveFailures: failures, openUntil };
+  const paused = isOpened ? unixMs(now + failurePauseMs(failingSince, now)) : health.openUntil;
+  return { failingSince, consecutiveFailures: failures, openUntil: failures < OPEN_AFTER_FAILURES ? now : paused };
 }
 
 /** Returns how long after a failure the next probe is due. */

@@ -27,7 +27,7 @@ const columns = {
   seal: sealed(SEALED_ENDPOINT),
 } as const;
 
-/** `eventTypes` is null for all types. `openUntil`: no attempt is made before this time, because earlier attempts kept failing. */
+/** `eventTypes` is null for all types. `openUntil`: see `EndpointHealth`. */
 export type WebhookEndpoint = Row<typeof columns>;
 
 const COLUMNS = listColumns(columns);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { OPEN_AFTER_FAILURES } from '../../../core/domain/circuit.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
@@ -92,9 +93,10 @@ export type ShownEndpointView = Shown<typeof shownFields>;
 export const viewEndpoint = (endpoint: WebhookEndpoint, now: UnixMs): EndpointView =>
   show(endpointFields, { ...endpoint, ...stateOf(endpoint, now) });
 
-function stateOf({ disabledAt, openUntil, failingSince }: WebhookEndpoint, now: UnixMs) {
+function stateOf({ disabledAt, openUntil, failingSince, consecutiveFailures }: WebhookEndpoint, now: UnixMs) {
   if (disabledAt !== null) return { status: 'disabled', pausedUntil: null };
-  if (openUntil !== null && openUntil > now) return { status: 'paused', pausedUntil: openUntil };
+  if (openUntil !== null && openUntil > now && consecutiveFailures >= OPEN_AFTER_FAILURES)
+    return { status: 'paused', pausedUntil: openUntil };
   return { status: failingSince === null ? 'active' : 'failing', pausedUntil: null };
 }
 
