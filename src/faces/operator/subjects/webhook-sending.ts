@@ -177,7 +177,7 @@ export async function rotateEndpointSecret(
       // With three valid secrets, receivers couldn't tell which one to expect.
       throw new AppError(
         'CONFLICT',
-        say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all previous secrets immediately with ${{ field: 'overlap' }} 0`,
+        say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}. If you have the new secret, wait until then. If you never received it, don't wait, because from then on only the new secret signs: rotate again now with ${{ field: 'overlap' }} 0. That ends all earlier secrets immediately`,
       );
     }
     const formerEndsAt = unixMs(now + (isFormerLost ? 0 : overlapMs));
