@@ -211,10 +211,10 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   const addressGuard = createAddressGuard(config.addressManifest ?? null, ({ network, subject }, why) =>
     tell('address-not-vouched', [network as Network], subject, why),
   );
-  const { refuse, refuseRule, passesOver } = addressGuard;
+  const { refuse, refuseNew, refuseRule, passesOver } = addressGuard;
   const onDamaged = (damaged: DamagedAddress) =>
     tell('address-damaged', [damaged.network as Network], accountToAddress(damaged.account), describeDamaged(damaged));
-  const addressChecks = { onDamaged, refuse, refuseRule, passesOver };
+  const addressChecks = { onDamaged, refuse, refuseNew, refuseRule, passesOver };
   const { rowMacs = 'off', networks } = config;
   const onProblem = createSealNotifier({ ...toldBy, networks: Object.keys(networks) as Network[] });
   const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);

@@ -72,3 +72,17 @@ test('in warn it is told, and without settings nothing is', () => {
   expect(off.guard.refuse(own(STRANGER))).toBeNull();
   expect(off.told).toEqual([]);
 });
+
+test('a new address that is not signed is refused in enforce only, and nothing is reported', () => {
+  for (const [mode, lack] of [
+    ['enforce', 'the manifest in force (serial 1) does not list it'],
+    ['warn', null],
+    [null, null],
+  ] as const) {
+    const { guard, told } = guardWith(mode);
+    guard.install(installed);
+    expect(guard.refuseNew(own(USDT))).toBeNull();
+    expect(guard.refuseNew(own(STRANGER))).toBe(lack);
+    expect([told, guard.met()]).toEqual([[], 0]);
+  }
+});

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import type { AccountXpub } from '@quittance/tron/account-xpub';
+import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
 import { parseAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
@@ -10,9 +10,10 @@ import { recordedActor } from '../../src/faces/operator/record-actions.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
+import { setPolicy } from '../support/policies.ts';
 import { call, createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import { type GuardedService, startGuardedService } from './guarded-service.ts';
-import { OTHER_XPUB } from './xpubs.ts';
+import { HONEST_XPUB, OTHER_XPUB } from './xpubs.ts';
 
 const THIEF = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const THIEF_ACCOUNT = Buffer.from(accountOf(THIEF), 'hex');
@@ -246,17 +247,53 @@ test('a planted address that was taken out of use holds up nothing: its invoice 
   await expectSuspended(service, planted.body);
 });
 
+const deriving = ({ db }: GuardedService) => ({
+  ...{ db, now: () => unixMs(Date.now()), random: randomBytes },
+  actor: recordedActor(commandActor('anna', null)),
+});
+
+test('addresses are derived automatically up to the last signed one; then orders get 409, and the alarm says what to do', async () => {
+  const service = await startGuardedService();
+  const { project } = service;
+  const xpub = HONEST_XPUB as AccountXpub;
+  // The first batch would be #6 and #7, and only #6 is signed.
+  const signed = deriveAddresses(xpub, 0, 6).map(({ address }) => address as string);
+  const entry = {
+    ...{ addresses: [...project.addresses, ...signed], maxSurcharge: '0.01', policy: 'exact' as const },
+    xpubs: [],
+  };
+  await service.vouchFor([], { networks: { devnet: { [project.projectId]: entry } } });
+  await setPolicy(service, project, 'exact');
+  await service.restart();
+  await deriveNextAddresses(deriving(service), { projectId: project.id, xpub, count: 5, policy: null });
+  for (let i = 0; i < 6; i++) expect((await createInvoice(service)).status, `order ${i + 1}`).toBe(201);
+  for (let i = 0; i < 2; i++) {
+    expect(await createInvoice(service)).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
+  }
+  const rows = await runSql(
+    service,
+    'select address from addresses where account_key_id is not null order by position',
+  );
+  expect(rows.map(({ address }) => address)).toEqual(signed);
+  const lowCapacity = async () => {
+    const alarms = `select detail from alarms where kind = 'capacity-low' and resolved_at is null`;
+    return String((await runSql(service, alarms))[0]?.['detail']);
+  };
+  const unsigned = "The next address of the project's account key isn't signed";
+  expect(await lowCapacity()).toContain(`no payable amount is free. ${unsigned}`);
+  // It's measured when a watcher becomes the leader.
+  await service.restart();
+  await eventually(lowCapacity, (detail) => detail.includes(`for 25.000000 USDT, 0 of 6 are free. ${unsigned}`));
+  const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();
+  expect(metrics).toMatch(new RegExp(`^quittance_capacity_free_ratio\\{[^}]*${project.projectId}[^}]*\\} 0$`, 'm'));
+  expect(await runSql(service, `select subject from alarms where kind = 'address-not-vouched'`)).toEqual([]);
+});
+
 test('an account key that was swapped yields no address: what it derives is not signed, and is not added', async () => {
   const service = await startGuardedService();
-  const derive = deriveNextAddresses(
-    {
-      db: service.db,
-      now: () => unixMs(Date.now()),
-      random: randomBytes,
-      actor: recordedActor(commandActor('anna', null)),
-    },
-    { projectId: service.project.id, xpub: OTHER_XPUB as AccountXpub, count: 2, policy: null },
-  );
+  const derive = deriveNextAddresses(deriving(service), {
+    ...{ projectId: service.project.id, xpub: OTHER_XPUB as AccountXpub, count: 2, policy: null },
+  });
   await expect(derive).rejects.toMatchObject({ code: 'ADDRESS_NOT_VOUCHED' });
   expect(await runSql(service, 'select address from addresses')).toEqual([{ address: service.project.addresses[0] }]);
 });

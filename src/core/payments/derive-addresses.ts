@@ -35,6 +35,8 @@ type Derived =
   | { kind: 'key-of-another-project' }
   /** Nothing was added, because the key would have added addresses other than `only`. */
   | { kind: 'others-come-next' }
+  /** Nothing was added automatically, because the next address isn't signed. */
+  | { kind: 'not-signed' }
   /** Nothing was added automatically, because another process did it, the key has reached its limit, or the key is no longer in use. */
   | { kind: 'not-wanted' };
 
@@ -77,7 +79,9 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
     if (next.kind !== 'found') return next;
     const { only } = wanted;
     if (only && next.free.map(({ address }) => address).join() !== only.join()) return { kind: 'others-come-next' };
-    const outcome = await add(deps, wanted, next);
+    const free = wanted.isStillWanted === undefined ? next.free : signedOf(deps.db, next);
+    if (free.length === 0) return { kind: 'not-signed' };
+    const outcome = await add(deps, wanted, { ...next, free });
     if (outcome !== 'overtaken') return outcome;
   }
   throw new Error(`in each of ${MAX_ATTEMPTS} attempts, another command added addresses from this account key first`);
@@ -107,6 +111,15 @@ export async function findNextAddresses(
   const found = await lookAhead(db, project.network, wanted, { from, below: from + limit });
   if (found.free.length === 0) return { kind: 'all-taken', from, count: limit };
   return { kind: 'found', project, firstIndex, ...found };
+}
+
+/** Returns the addresses before the first unsigned one. Trying to add an unsigned address would prevent the addition of all others. */
+export function signedOf(
+  db: Database,
+  { free, project: { id: projectId, network } }: Extract<Next, { kind: 'found' }>,
+) {
+  const unsigned = free.findIndex(({ address }) => db.refuseNew({ network, projectId, address }) !== null);
+  return unsigned === -1 ? free : free.slice(0, unsigned);
 }
 
 /** Finds the next addresses that don't belong to any project on the network. Deriving takes long, so it runs outside a transaction. */

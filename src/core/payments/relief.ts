@@ -10,7 +10,7 @@ import type { Database, Sql } from '../store/db/database.ts';
 import { listAccountKeys } from '../store/ledger/account-keys.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
 import { countReserved } from '../store/ledger/capacity.ts';
-import { deriveNextAddresses } from './derive-addresses.ts';
+import { deriveNextAddresses, findNextAddresses, signedOf } from './derive-addresses.ts';
 
 /** The payable amounts that a project has for invoices with one requested amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
@@ -107,11 +107,17 @@ function isScarce(pool: Pool): boolean {
   return pool.addresses > 0n && spareOf(pool) <= 0n;
 }
 
+type AccountKey = Awaited<ReturnType<typeof listAccountKeys>>[number];
+
+function mayDerive({ isInUse, autoDerived, autoDeriveLimit }: AccountKey): boolean {
+  return isInUse && autoDerived < autoDeriveLimit;
+}
+
 /** Measures a pool, and derives addresses if it's scarce. Returns `null` if no addresses can be derived. */
 async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
   const { projectId } = pool;
   const keys = await listAccountKeys(db, projectId);
-  const key = keys.find((each) => each.isInUse && each.autoDerived < each.autoDeriveLimit);
+  const key = keys.find(mayDerive);
   const found = await measure(db, pool);
   if (found.addresses === 0n) return null;
   // Another check may have derived the last possible addresses after no free amount had been found for an invoice.
@@ -139,20 +145,28 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
     );
   } else if (derived.kind !== 'not-wanted') {
     log.warn({ ...facts, why: derived.kind }, 'payable amounts are running low, but no address could be derived');
-    return null;
+    // Another check may have derived the last possible addresses since the measurement.
+    const left = await measure(db, pool);
+    return left.free > found.free ? left : null;
   }
   return measure(db, pool);
 }
 
 /** Explains what an operator can do when payable amounts run low, and why the project didn't derive addresses automatically. */
-export async function adviseAddresses(db: Sql, projectId: string): Promise<string> {
+export async function adviseAddresses({ db, now }: Pick<ReliefDeps, 'db' | 'now'>, projectId: string): Promise<string> {
   const project = encodeId('prj', projectId);
   const command = `quittance address add --project ${project} T…`;
-  const spent = (await listAccountKeys(db, projectId)).find(
+  const keys = await listAccountKeys(db, projectId);
+  const spent = keys.find(
     ({ isInUse, autoDerived, autoDeriveLimit: limit }) => isInUse && limit > 0 && autoDerived >= limit,
   );
   const { frozen } = await countAddressesInUse(db, projectId);
   const why = frozen === 0 ? '' : `Tether froze ${frozen} of the project's addresses. `;
+  const key = keys.find(mayDerive);
+  const next = key && (await findNextAddresses({ db, now }, { projectId, xpub: key.xpub, count: 1 }));
+  if (next?.kind === 'found' && signedOf(db, next).length === 0) {
+    return `${why}The next address of the project's account key isn't signed, so Quittance can't derive it automatically. Sign and install a manifest with more addresses: start with "quittance manifest draft" (docs/guides/signed-addresses.md)`;
+  }
   if (spent === undefined) return `${why}Add addresses: ${command}`;
   return `${why}Quittance has automatically derived ${spent.autoDerived} addresses from the project's account key, which is the limit. If your wallet can show ${spent.autoDeriveLimit + RAISED_BY} addresses, raise the limit with "quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}". Or add addresses: ${command}`;
 }

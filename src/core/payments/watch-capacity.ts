@@ -124,13 +124,13 @@ function forget(metrics: Metrics, network: Network, project: string): void {
 }
 
 async function notify(
-  { db, network, log }: CapacityWatchDeps,
+  { db, network, log, now }: CapacityWatchDeps,
   project: CapacityProject,
   capacity: Capacity,
 ): Promise<void> {
   const subject = encodeId('prj', project.id);
   if (!capacity.isLow) return endAlarm({ db, log }, 'capacity-low', network, subject);
-  const detail = describe(subject, project, capacity, await adviseAddresses(db, project.id));
+  const detail = describe(subject, project, capacity, await adviseAddresses({ db, now }, project.id));
   await tellAlarm({ db, log }, 'capacity-low', { network, subject, detail });
 }
 

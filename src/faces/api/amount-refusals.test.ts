@@ -5,7 +5,7 @@ import { microUsdt } from '../../core/domain/money.ts';
 import { unixMs } from '../../core/domain/time.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import { createMetrics } from '../../core/runtime/metrics.ts';
-import type { Sql } from '../../core/store/db/database.ts';
+import type { Database } from '../../core/store/db/database.ts';
 import { createAmountRefusals } from './amount-refusals.ts';
 
 test('every refusal is counted; the log hears once a minute of each project, and so does the alarm', async () => {
@@ -21,7 +21,7 @@ test('every refusal is counted; the log hears once a minute of each project, and
     if (name === 'refused-amount-upsert') return [noted.push(parameters[1])];
     return name === 'alarm-raise' ? [raised.push(parameters[3])] : [];
   };
-  const db = { run } as unknown as Sql;
+  const db = { run } as unknown as Database;
   let nowMs = Date.now();
   const onRefused = createAmountRefusals({ db, log, metrics, now: () => unixMs(nowMs) });
   const refuse = (projectId: string) =>

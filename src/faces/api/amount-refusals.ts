@@ -8,12 +8,12 @@ import type { Logger } from '../../core/runtime/log.ts';
 import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
 import type { Metrics } from '../../core/runtime/metrics.ts';
 import { raiseAlarm } from '../../core/store/chain/alarms.ts';
-import type { Sql } from '../../core/store/db/database.ts';
+import type { Database } from '../../core/store/db/database.ts';
 import { noteRefusedAmount } from '../../core/store/ledger/refused-amounts.ts';
 
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
 
-export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
+export type AmountRefusalDeps = { db: Database; log: Logger; metrics: Metrics; now(): UnixMs };
 
 /**
  * Counts requests that found no free payable amount. At most once a minute per project, it logs a warning, stores the amount and raises the
@@ -29,7 +29,7 @@ export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDep
     const amount = formatAmount(requestedMicro);
     const what = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free.`;
     try {
-      const detail = `${what} ${await adviseAddresses(db, projectId)}`;
+      const detail = `${what} ${await adviseAddresses({ db, now }, projectId)}`;
       log.warn({ project, network, amount }, detail);
       await noteRefusedAmount(db, projectId, requestedMicro, now());
       await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });

@@ -176,6 +176,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     run: (statement, parameters, leftOut) => seats(() => runOn(real, true)(statement, parameters, leftOut)),
     script: (text) => really(() => real.script(text)),
     sealer: real.sealer,
+    refuseNew: real.refuseNew,
     refuseRule: real.refuseRule,
     transaction: (work) => begin('transaction', work),
     snapshot: (work) => begin('snapshot', work),

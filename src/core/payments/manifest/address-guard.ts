@@ -28,6 +28,8 @@ export type AddressGuard = {
   refuseRule(rule: OwnRule): string | null;
   /** Describes how a project differs from the manifest, in any mode. Returns `null` if it doesn't differ, or isn't in the manifest. */
   lackOfRule(rule: OwnRule): string | null;
+  /** Returns why an address that isn't in the database yet must not be added, or `null`. Reports nothing. */
+  refuseNew(address: Place): string | null;
   /** Returns why an address isn't signed, in any mode. */
   lackOf(address: Place): string | null;
   /** Whether the current manifest lists an address for its project. */
@@ -111,6 +113,7 @@ export function createAddressGuard(
     return mode === 'enforce' ? lack : null;
   };
   return {
+    refuseNew: (place) => (mode === 'enforce' ? lackOf(place) : null),
     ...{ mode, refuse, lackOf, vouchesFor, refuseRule, lackOfRule, isGuarded },
     passesOver: (own, statement) =>
       (statement === INCOMING_TRANSFERS && isAside(own)) ||

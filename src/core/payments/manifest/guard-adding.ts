@@ -17,6 +17,7 @@ export function guardAdditions({
 }: Pick<AddressGuard, 'mode' | 'lackOf' | 'lackOfRule'>): AddressChecks {
   if (mode !== 'enforce') return {};
   return {
+    refuseNew: lackOf,
     refuseRule: lackOfRule,
     passesOver: (own, statement) => OFFERED.includes(statement) && lackOf(own) !== null,
     refuse: (own, statement) => {

@@ -11,6 +11,8 @@ export type DamagedAddress = { network: string; account: AccountHex; stored: str
 
 /** An address in the database with its project (UUID). Its text matches its account. */
 export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
+/** An address that may be added to a project (UUID). */
+export type NewPlace = Omit<OwnAddress, 'account'>;
 /** A project (UUID) and the stored settings that its invoices are created with. */
 export type OwnRule = { network: string; projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 type StoredAddress = OwnAddress & { id: string; mac: string | null };
@@ -63,6 +65,8 @@ function splitAddress(column: string): StoredAddress {
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
+  /** Like `refuse`, but for an address that isn't in the database yet. Reports nothing. */
+  refuseNew?: ((address: NewPlace) => string | null) | undefined;
   /** Like `refuse`, but for the settings that an invoice would be created with. */
   refuseRule?: ((rule: OwnRule) => string | null) | undefined;
   /** Whether to leave out an address's row, as if the address weren't ours. */

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { AppError, isDatabaseUnavailable } from '../../domain/errors.ts';
 import { shortageBehind } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
-import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
+import { type AddressChecks, lacksKey, type NewPlace, type OwnRule, readAddresses } from './address-column.ts';
 import { isSealParameter, type LeftOut, readSeals, type Sealer, type SealJudge } from './seal.ts';
 import { type Admission, createAdmission } from './server-admission.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
@@ -34,6 +34,8 @@ export type Database = Sql & {
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /** Runs `work` on a connection outside the pool. Session locks and settings end with the connection. */
   session<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
+  /** Returns why an address must not be added to its project, or `null`. Unlike the statement that adds it, this raises no alarm. */
+  refuseNew(address: NewPlace): string | null;
   /** Returns why no invoice may be created under these project settings, or `null`. */
   refuseRule(rule: OwnRule): string | null;
   /**
@@ -152,6 +154,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const listeners: (() => Promise<void>)[] = [];
   return {
     ...sqlOn(pool, { ...options, admission }),
+    refuseNew: (address) => options.addressChecks?.refuseNew?.(address) ?? null,
     refuseRule: (rule) => options.addressChecks?.refuseRule?.(rule) ?? null,
     transaction: (work) => inTransaction(pool, WRITING, work, options),
     snapshot: (work) => inTransaction(pool, READING, work, options),

@@ -316,6 +316,7 @@ function notDerived(outcome: NotDerived): AppError {
         'no address was added, because the next addresses of this key have changed. Check the new addresses first',
       );
     case 'not-wanted':
+    case 'not-signed':
       throw new Error('an explicit request for addresses was judged unnecessary');
     default:
       return assertNever(outcome);
