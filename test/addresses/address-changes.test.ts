@@ -57,6 +57,25 @@ test('an address that an owner adds waits for a day, then it is added once, and 
   expect(await shop.alarms()).toEqual([]);
 });
 
+test('a change with an address that is not signed in time fails, and the alarm says so', async () => {
+  const shop = await openShop();
+  const [ana, signed, unsigned] = [await shop.owner('ana'), newAddress().address, newAddress().address];
+  const change = changeOf(await shop.add(ana, [signed, unsigned]));
+  shop.desk.pass(DAY_MS);
+  const lack = 'the manifest in force (serial 1) does not list it';
+  const refuseNew: Shop['db']['refuseNew'] = ({ address }) => (address === unsigned ? lack : null);
+  const guarded = { ...shop, operating: { ...shop.operating, db: { ...shop.db, refuseNew } } };
+  expect(await due(guarded, change)).toMatchObject({ kind: 'failed' });
+  expect(await shop.addresses()).not.toContain(signed);
+  expect(await shop.alarms()).toEqual([
+    {
+      ...{ kind: 'address-change-failed', subject: shop.project.projectId },
+      detail: expect.stringContaining(`${unsigned} has to be signed first: ${lack}. If they are yours, propose them`),
+    },
+  ]);
+  expect(await due(guarded, change)).toEqual({ kind: 'none' });
+});
+
 test('a clock that is put back makes nothing sooner', async () => {
   const shop = await openShop();
   const change = changeOf(await shop.add(await shop.owner('ana'), [newAddress().address]));

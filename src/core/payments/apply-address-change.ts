@@ -80,7 +80,7 @@ class Overtaken extends Error {}
 /** Returns why a change can no longer be applied, or `null` if it still can. */
 async function findProblem(
   tx: Sql,
-  { contracts }: ApplyDeps,
+  { contracts, db }: ApplyDeps,
   change: AddressChange,
   cause: Cause,
 ): Promise<string | null> {
@@ -92,6 +92,10 @@ async function findProblem(
   const accounts = addresses.map(accountOf);
   const contract = addresses.find((_, index) => contracts.some((each) => each === accounts[index]));
   if (contract !== undefined) return `${contract} is the USDT contract itself`;
+  // Someone who confirms a change can sign its addresses and confirm again, so for them the addition itself fails, and the change stays.
+  const lacks = cause.kind === 'due' ? addresses.map((address) => db.refuseNew({ network, projectId, address })) : [];
+  const unsigned = lacks.findIndex((lack) => lack !== null);
+  if (unsigned !== -1) return `${addresses[unsigned]} has to be signed first: ${lacks[unsigned]}`;
   const owned = await findAddresses(tx, network, accounts);
   const foreign = owned.find((each) => each.projectId !== projectId);
   if (foreign !== undefined) return `${foreign.address} now belongs to another project`;
