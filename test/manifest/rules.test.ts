@@ -18,6 +18,8 @@ test('nothing is made under a surcharge or a policy that nobody signed; the alar
   const service = await startGuardedService();
   const { id, projectId } = service.project;
   const set = (text: string) => runSql(service, `update projects set ${text} where id = $1`, [id]);
+  const known = { idempotencyKey: 'order-1', body: { externalId: 'order-1' } };
+  const { body: first } = await createInvoice(service, known);
   for (const [planted, honest, says] of [
     [
       'max_surcharge_micro = 900000',
@@ -33,7 +35,12 @@ test('nothing is made under a surcharge or a policy that nobody signed; the alar
     expect(open[projectId]).toContain(says);
     // For some seconds, the key may be cached with the previous rule, which still allows orders.
     await service.restart();
-    expect(await createInvoice(service)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    const refused = await createInvoice(service);
+    expect(refused).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    expect(refused.body.detail).toContain("The project's settings differ from its signed manifest");
+    expect(await createInvoice(service, known)).toMatchObject({
+      ...{ status: 201, body: first, headers: { 'idempotent-replayed': 'true' } },
+    });
     expect(await runSql(service, 'select 1 from invoices where payable_micro - requested_micro > 10000')).toEqual([]);
     await set(honest);
     await service.restart();
@@ -73,7 +80,7 @@ test('an operator is told to sign first, and nothing is changed until then', asy
   };
   const surcharge = () => runSql(service, 'select max_surcharge_micro::int from projects');
   await expect(raise()).rejects.toMatchObject({
-    code: 'ADDRESS_NOT_VOUCHED',
+    code: 'CONFLICT',
     message: expect.stringContaining('Nothing was changed'),
   });
   expect(await surcharge()).toEqual([{ max_surcharge_micro: 10_000 }]);

@@ -1,7 +1,6 @@
 import { formatCheckoutToken } from '../domain/checkout-token.ts';
 import type { DeadlineClock } from '../domain/clocks.ts';
 import { amountAlone, codeWords, countCodeWords, drawCodeWords, type WordRange } from '../domain/code-word.ts';
-import { AppError } from '../domain/errors.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import { judgeRepeat, type Repeated } from '../domain/idempotency.ts';
 import { uuidV7 } from '../domain/ids.ts';
@@ -68,6 +67,8 @@ export type Created =
   | { kind: 'project-archived' }
   /** The invoice's deadline could be wrong. `problem` says why, and what to do. */
   | { kind: 'clocks-apart'; problem: string }
+  /** The project's settings differ from the signed manifest. `problem` says how, and what to do. */
+  | { kind: 'rule-not-signed'; problem: string }
   | { kind: 'key-not-valid' };
 
 /**
@@ -78,13 +79,12 @@ const MAX_ROUNDS = 50;
 
 /**
  * Creates an invoice, or returns the existing one with its idempotency key or external id. The insert is a single statement, because
- * idempotency record, reservation and invoice are the same row. A refused request doesn't use anything up. Throws `ADDRESS_NOT_VOUCHED`.
+ * idempotency record, reservation and invoice are the same row. A refused request doesn't use anything up.
  */
 export async function createInvoice(deps: CreateDeps, input: CreateInput): Promise<Created> {
   const problem = deps.deadlineClock?.problem() ?? null;
   if (problem !== null) return (await findEarlier(deps, input)) ?? { kind: 'clocks-apart', problem };
   const now = (deps.deadlineClock ?? deps).now();
-  refuseUnvouched(deps, input);
   const invoice: NewInvoice = {
     id: uuidV7(now, deps.random(10)),
     keyId: input.keyId,
@@ -98,18 +98,19 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   };
   const { places, inserts } = deps.sharing ?? createSharing(deps);
   const placing = { ...deps, places };
-  const first = await allocateFirst(placing, inserts, invoice, input);
+  const first = deps.db.refuseRule(input) === null ? await allocateFirst(placing, inserts, invoice, input) : null;
   if (first !== null) return { kind: 'created', invoice: first };
 
   // The statement may return no row for several reasons: a unique constraint failed, none of the tried amounts was free, the policy
   // changed, the project was archived, or the key was revoked. Any of these can also happen between two statements, so every round checks
-  // for all of them.
+  // for all of them. A rule that isn't signed gets no statement at all, but a repeated request still gets its invoice.
   for (let round = 1; ; round++) {
     const earlier = await findEarlierOrKey(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
     const { key } = earlier;
     if (key.archivedAt !== null) return { kind: 'project-archived' };
-    refuseUnvouched(deps, key);
+    const unsigned = deps.db.refuseRule(key);
+    if (unsigned !== null) return { kind: 'rule-not-signed', problem: unsigned };
     const allocated = await allocateNext(placing, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
@@ -120,12 +121,6 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
       return { kind: 'amount-unavailable', policy: key.policy, addressesInUse: inUse, frozenAddresses: frozen };
     }
   }
-}
-
-/** Refuses to create an invoice under an unsigned rule. Throws `ADDRESS_NOT_VOUCHED`. */
-function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
-  const reason = db.refuseRule(rule);
-  if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
 }
 
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };

@@ -13,7 +13,7 @@ import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger
 import { type Dialect, insertAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
 import { asNumber, startedField } from '../../core/webhooks/adapter-signature.ts';
 import { checkTarget, targetRule } from '../../core/webhooks/target.ts';
-import { clocksApart } from '../web/problem.ts';
+import { clocksApart, problemOf } from '../web/problem.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
 import type { Admitted } from './authenticate.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
@@ -189,6 +189,8 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
       throw new Refusal(CODES.network, 'chain is not enabled: the operator must set or correct its nodes');
     case 'clocks-apart':
       throw clocksApart(created.problem);
+    case 'rule-not-signed':
+      throw problemOf('rule-not-signed');
     case 'project-archived':
       throw new Refusal(CODES.system, 'the project is archived: it accepts no new orders');
     case 'key-not-valid':

@@ -187,6 +187,8 @@ function refusalOf(
       return unwatched(created);
     case 'clocks-apart':
       return clocksApart(created.problem);
+    case 'rule-not-signed':
+      return problemOf('rule-not-signed');
     case 'project-archived':
       return new Problem(
         'PROJECT_ARCHIVED',

@@ -181,7 +181,14 @@ export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETR
 }
 
 export function problemOf(
-  kind: 'unavailable' | 'address-damaged' | 'address-not-vouched' | 'row-changed' | 'internal' | 'unauthenticated',
+  kind:
+    | 'unavailable'
+    | 'address-damaged'
+    | 'address-not-vouched'
+    | 'rule-not-signed'
+    | 'row-changed'
+    | 'internal'
+    | 'unauthenticated',
 ): Problem {
   switch (kind) {
     case 'address-damaged':
@@ -200,6 +207,12 @@ export function problemOf(
       return new Problem(
         'UNAVAILABLE',
         "No signed manifest contains this invoice's address, so payment is suspended. Quittance does not show the address. Do not pay this invoice. The operator has been notified.",
+        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
+      );
+    case 'rule-not-signed':
+      return new Problem(
+        'UNAVAILABLE',
+        "The project's settings differ from its signed manifest, so no invoice was created. The operator has been notified. Retry with the same Idempotency-Key.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':

@@ -487,6 +487,8 @@ function refusalOf(
     }
     case 'clocks-apart':
       return new AppError('CONFLICT', `no invoice was created. ${created.problem}`);
+    case 'rule-not-signed':
+      return new AppError('CONFLICT', `no invoice was created, because ${created.problem}`);
     case 'project-archived':
       return new AppError(
         'CONFLICT',

@@ -371,7 +371,7 @@ function refuse(problems: readonly FieldProblem[]): void {
 
 /**
  * Changes a project's settings. Settings that are omitted, or already have the given value, stay unchanged. Existing invoices keep their
- * terms, but their pages show the new brand. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `ADDRESS_NOT_VOUCHED`.
+ * terms, but their pages show the new brand. Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
  */
 export const updateProject = operation({
   action: 'updateProject',
@@ -400,7 +400,7 @@ export const updateProject = operation({
       const changed = compare(before, after);
       const { active } = await countAddresses(tx, id);
       const unvouched = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, after)) : null;
-      if (unvouched !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${unvouched}. Nothing was changed`);
+      if (unvouched !== null) throw new AppError('CONFLICT', `${unvouched}. Nothing was changed`);
       if (Object.keys(changed).length > 0) {
         await update(tx, before, after);
         const subject = encodeId('prj', id);
