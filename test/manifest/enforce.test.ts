@@ -7,6 +7,7 @@ import { unixMs } from '../../src/core/domain/time.ts';
 import { deriveNextAddresses } from '../../src/core/payments/derive-addresses.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { recordedActor } from '../../src/faces/operator/record-actions.ts';
+import { newAddress } from '../addresses/shop.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
@@ -246,6 +247,37 @@ test('a planted address that was taken out of use holds up nothing: its invoice 
   expect(rows).toEqual([{ status: 'EXPIRED' }]);
   await expectSuspended(service, planted.body);
 });
+
+test.each(['tail', 'exact'] as const)(
+  'an unsigned address before signed ones keeps no %s order from them',
+  async (policy) => {
+    const service = await startGuardedService();
+    const { project } = service;
+    const signed = [newAddress(), newAddress()];
+    const entry = {
+      ...{ addresses: [...project.addresses, ...signed.map(({ address }) => address)], maxSurcharge: '0.01', policy },
+      xpubs: [],
+    };
+    await service.vouchFor([], { networks: { devnet: { [project.projectId]: entry } } });
+    await runSql(service, 'update projects set policy = $2, max_surcharge_micro = 100 where id = $1', [
+      project.id,
+      policy,
+    ]);
+    await service.restart();
+    await runSql(service, 'update addresses set retired_at = now() where project_id = $1', [project.id]);
+    const pool = [signed[0], ...Array.from({ length: 20 }, newAddress), signed[1]].map((each) => each?.account ?? '');
+    await runSql(
+      service,
+      `insert into addresses (id, project_id, network, account, address, policy, position)
+     select gen_random_uuid(), $1, 'devnet', decode(account, 'hex'), tron_address(decode(account, 'hex')), $3, 100 + place
+     from unnest($2::text[]) with ordinality _ (account, place)`,
+      [project.id, pool, policy],
+    );
+    const orders = policy === 'tail' ? 18 : 2;
+    for (let i = 0; i < orders; i++) expect((await createInvoice(service)).status, `order ${i + 1}`).toBe(201);
+    expect(await createInvoice(service)).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
+  },
+);
 
 const deriving = ({ db }: GuardedService) => ({
   ...{ db, now: () => unixMs(Date.now()), random: randomBytes },

@@ -69,7 +69,10 @@ export type AddressChecks = {
   refuseNew?: ((address: NewPlace) => string | null) | undefined;
   /** Like `refuse`, but for the settings that an invoice would be created with. */
   refuseRule?: ((rule: OwnRule) => string | null) | undefined;
-  /** Whether to leave out an address's row, as if the address weren't ours. */
+  /**
+   * Whether to leave out an address's row, as if the address weren't ours. If the statement returns the state of its seal, the row is kept
+   * without the address, and its seal counts as wrong. Otherwise, a page without any usable address would look like the last page.
+   */
   passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };
 
@@ -84,8 +87,9 @@ export function readAddresses(
   sealing: { sealer: Sealer; judge: SealJudge } | null = null,
   leftOut?: LeftOut[],
 ): void {
-  const { addressColumns } = statement;
+  const { addressColumns, sealColumns } = statement;
   if (addressColumns.length === 0) return;
+  const told = sealColumns.find(({ table, isTold }) => isTold && table === SEALED_ADDRESS);
   const passedOver = new Set<unknown>();
   const refused = new Map<unknown, AppError>();
   // Hundreds of rows may have the same address.
@@ -95,8 +99,10 @@ export function readAddresses(
       const value = row[column];
       const read = readOnce.get(value) ?? readColumn(statement, value, column, { checks, sealing });
       if (typeof value === 'string') readOnce.set(value, read);
-      if (read === 'passed-over') passedOver.add(row);
-      else if (read instanceof AppError) refused.set(row, read);
+      if (read === 'passed-over') {
+        if (told === undefined) passedOver.add(row);
+        else Object.assign(row, { [column]: '', [told.column]: false });
+      } else if (read instanceof AppError) refused.set(row, read);
       else row[column] = read;
     }
   }

@@ -189,7 +189,7 @@ export async function readSeals(
 ): Promise<void> {
   if (sealer === null || judge === null) {
     const told = statement.sealColumns.filter(({ isTold }) => isTold);
-    for (const row of rows) for (const { column } of told) row[column] = true;
+    for (const row of rows) for (const { column } of told) row[column] = row[column] !== false;
     return;
   }
   let found = examine(statement, rows, sealer);

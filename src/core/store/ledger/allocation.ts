@@ -30,7 +30,7 @@ const PLACE = listColumns(place, 'a.', SOURCES);
 /** The statements whose addresses are offered to invoices. If one address can't be used, another one is offered instead. */
 export const OFFERED_ADDRESSES = ['allocation-first-places', 'allocation-places', 'allocation-free-exact'] as const;
 
-/** An address that may be offered. If `isSound` is false, someone inserted the address directly into the database. */
+/** An address that may be offered. If `isSound` is false, the address isn't signed, or someone inserted it directly into the database. */
 export type Candidate = Place & { isSound: boolean };
 /** A page of up to `limit` addresses after a position, in order. */
 export type Page = { after: number; limit: number };
