@@ -12,7 +12,16 @@ import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import { setPolicy } from '../support/policies.ts';
-import { call, createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
+import {
+  call,
+  createInvoice,
+  createTestProject,
+  eventually,
+  inboxOf,
+  payableOf,
+  readInvoice,
+  untilStatus,
+} from '../support/service.ts';
 import { type GuardedService, startGuardedService } from './guarded-service.ts';
 import { HONEST_XPUB, OTHER_XPUB } from './xpubs.ts';
 
@@ -279,6 +288,11 @@ test.each(['tail', 'exact'] as const)(
   },
 );
 
+async function lowCapacity(service: GuardedService): Promise<string> {
+  const alarms = `select detail from alarms where kind = 'capacity-low' and resolved_at is null`;
+  return String((await runSql(service, alarms))[0]?.['detail']);
+}
+
 const deriving = ({ db }: GuardedService) => ({
   ...{ db, now: () => unixMs(Date.now()), random: randomBytes },
   actor: recordedActor(commandActor('anna', null)),
@@ -307,18 +321,46 @@ test('addresses are derived automatically up to the last signed one; then orders
     'select address from addresses where account_key_id is not null order by position',
   );
   expect(rows.map(({ address }) => address)).toEqual(signed);
-  const lowCapacity = async () => {
-    const alarms = `select detail from alarms where kind = 'capacity-low' and resolved_at is null`;
-    return String((await runSql(service, alarms))[0]?.['detail']);
-  };
   const unsigned = "The next address of the project's account key isn't signed";
-  expect(await lowCapacity()).toContain(`no payable amount is free. ${unsigned}`);
+  expect(await lowCapacity(service)).toContain(unsigned);
   // It's measured when a watcher becomes the leader.
   await service.restart();
-  await eventually(lowCapacity, (detail) => detail.includes(`for 25.000000 USDT, 0 of 6 are free. ${unsigned}`));
-  const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();
-  expect(metrics).toMatch(new RegExp(`^quittance_capacity_free_ratio\\{[^}]*${project.projectId}[^}]*\\} 0$`, 'm'));
+  await eventually(
+    () => lowCapacity(service),
+    (detail) => detail.includes(`for 25.000000 USDT, 0 of 6 are free. ${unsigned}`),
+  );
+  const ratio = new RegExp(`^quittance_capacity_free_ratio\\{[^}]*${project.projectId}[^}]*\\} 0$`, 'm');
+  const metrics = async () => (await fetch(`${service.metricsUrl}/metrics`)).text();
+  await eventually(metrics, (text) => ratio.test(text));
   expect(await runSql(service, `select subject from alarms where kind = 'address-not-vouched'`)).toEqual([]);
+});
+
+test('an attacker who gives the next address to another project makes orders 409, and hides no low capacity', async () => {
+  const service = await startGuardedService();
+  const { project } = service;
+  const xpub = HONEST_XPUB as AccountXpub;
+  const [first, next] = deriveAddresses(xpub, 0, 2);
+  const addresses = [...project.addresses, first?.address ?? '', next?.address ?? ''];
+  const entry = { addresses, maxSurcharge: '0.01', policy: 'exact' as const, xpubs: [] };
+  await service.vouchFor([], { networks: { devnet: { [project.projectId]: entry } } });
+  await setPolicy(service, project, 'exact');
+  await service.restart();
+  await deriveNextAddresses(deriving(service), { projectId: project.id, xpub, count: 1, policy: null });
+  const other = await createTestProject(service.db, { addressCount: 0 });
+  await runSql(
+    service,
+    `insert into addresses (id, project_id, network, account, address, policy, position, retired_at)
+     values (gen_random_uuid(), $1, 'devnet', decode($2, 'hex'), $3, 'tail', 1, now())`,
+    [other.id, next?.account, next?.address],
+  );
+  expect((await createInvoice(service)).status).toBe(201);
+  expect(await createInvoice(service)).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
+  expect(await lowCapacity(service)).toContain('Add addresses');
+  await service.restart();
+  await eventually(
+    () => lowCapacity(service),
+    (detail) => detail.includes('for 25.000000 USDT, 0 of 1 are free. Add addresses'),
+  );
 });
 
 test('an account key that was swapped yields no address: what it derives is not signed, and is not added', async () => {

@@ -11,6 +11,7 @@ import { listAccountKeys } from '../store/ledger/account-keys.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
 import { countReserved } from '../store/ledger/capacity.ts';
 import { deriveNextAddresses, findNextAddresses, signedOf } from './derive-addresses.ts';
+import { isOfRow } from './write-rows.ts';
 
 /** The payable amounts that a project has for invoices with one requested amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
@@ -18,7 +19,10 @@ type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint
 export type Relief = {
   /** Call this after each creation of an invoice. From time to time, it checks the invoice's pool in the background. */
   noteCreated(pool: AmountPool): void;
-  /** Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if none of the project's keys can derive addresses. */
+  /**
+   * Derives addresses if a pool is 80 % used. Returns the resulting pool, or `null` if no address can be derived and no amount is free. In
+   * the second after a failed derivation, it returns `null` without looking.
+   */
   relieve(pool: AmountPool): Promise<Pool | null>;
 };
 
@@ -46,9 +50,9 @@ export function createRelief(deps: ReliefDeps): Relief {
   const lookOnce = async (pool: AmountPool): Promise<Pool | null> => {
     const { projectId } = pool;
     if ((bareUntil.get(projectId) ?? 0) > now()) return null;
-    const found = await look(deps, pool);
-    if (found === null) keepNewest(bareUntil, projectId, now() + BARE_MS, MAX_REMEMBERED);
-    return found;
+    const { left, isBare } = await look(deps, pool);
+    if (isBare) keepNewest(bareUntil, projectId, now() + BARE_MS, MAX_REMEMBERED);
+    return left;
   };
   const join = (pool: AmountPool) => {
     const name = nameOf(pool);
@@ -113,16 +117,19 @@ function mayDerive({ isInUse, autoDerived, autoDeriveLimit }: AccountKey): boole
   return isInUse && autoDerived < autoDeriveLimit;
 }
 
-/** Measures a pool, and derives addresses if it's scarce. Returns `null` if no addresses can be derived. */
-async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
+/** `isBare` means that no addresses can be derived. Then `left` is `null` if no amount is free, either. */
+type Look = { left: Pool | null; isBare: boolean };
+
+/** Measures a pool, and derives addresses if it's scarce. */
+async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Look> {
   const { projectId } = pool;
   const keys = await listAccountKeys(db, projectId);
   const key = keys.find(mayDerive);
   const found = await measure(db, pool);
-  if (found.addresses === 0n) return null;
   // Another check may have derived the last possible addresses after no free amount had been found for an invoice.
-  if (key === undefined) return found.free > 0n ? found : null;
-  if (!isScarce(found)) return found;
+  const rest = (left: Pool) => (left.free > 0n ? left : null);
+  if (found.addresses === 0n || key === undefined) return { left: rest(found), isBare: found.free === 0n };
+  if (!isScarce(found)) return { left: found, isBare: false };
   const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);
   const count = Math.min(wanted, MAX_ADDED, key.autoDeriveLimit - key.autoDerived);
   const derived = await deriveNextAddresses(
@@ -135,7 +142,7 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
       isStillWanted: async (tx, { policy, maxSurchargeMicro }) =>
         isScarce(await measure(tx, { ...pool, policy, maxSurchargeMicro })),
     },
-  );
+  ).catch(refusedRow);
   const facts = { project: encodeId('prj', projectId), amount: formatAmount(pool.requestedMicro) };
   if (derived.kind === 'derived') {
     const addresses = derived.added.map(({ address }) => address);
@@ -144,12 +151,20 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
       '80 % of the payable amounts for a price are used, so Quittance derived new addresses',
     );
   } else if (derived.kind !== 'not-wanted') {
-    log.warn({ ...facts, why: derived.kind }, 'payable amounts are running low, but no address could be derived');
-    // Another check may have derived the last possible addresses since the measurement.
-    const left = await measure(db, pool);
-    return left.free > found.free ? left : null;
+    const err = 'error' in derived ? { err: derived.error } : {};
+    log.warn(
+      { ...facts, ...err, why: derived.kind },
+      'payable amounts are running low, but no address could be derived',
+    );
+    return { left: rest(await measure(db, pool)), isBare: true };
   }
-  return measure(db, pool);
+  return { left: await measure(db, pool), isBare: false };
+}
+
+/** A row can prevent derivation: for example, someone inserted the next address for another project. That row has an alarm of its own. */
+function refusedRow(error: unknown): { kind: 'refused'; error: unknown } {
+  if (isOfRow(error)) return { kind: 'refused', error };
+  throw error;
 }
 
 /** Explains what an operator can do when payable amounts run low, and why the project didn't derive addresses automatically. */
@@ -163,7 +178,7 @@ export async function adviseAddresses({ db, now }: Pick<ReliefDeps, 'db' | 'now'
   const { frozen } = await countAddressesInUse(db, projectId);
   const why = frozen === 0 ? '' : `Tether froze ${frozen} of the project's addresses. `;
   const key = keys.find(mayDerive);
-  const next = key && (await findNextAddresses({ db, now }, { projectId, xpub: key.xpub, count: 1 }));
+  const next = key && (await findNextAddresses({ db, now }, { projectId, xpub: key.xpub, count: 1 }).catch(refusedRow));
   if (next?.kind === 'found' && signedOf(db, next).length === 0) {
     return `${why}The next address of the project's account key isn't signed, so Quittance can't derive it automatically. Sign and install a manifest with more addresses: start with "quittance manifest draft" (docs/guides/signed-addresses.md)`;
   }
