@@ -217,6 +217,28 @@ describe('an invoice', () => {
     expect(other.verdict).toMatch(/1 unmatched transfer may be meant for this invoice: 25\.010000 USDT/);
   });
 
+  test('whose row was changed in the database, or whose transaction was, warns of itself first', async () => {
+    const { ledger, address } = await openShop();
+    const invoice = await ledger.addInvoice(address, { externalId: 'order-90', payable: '25.000190' });
+    const times = { block: 1040, time: at('10:04:00'), decidedAt: at('10:05:00') };
+    const transfer = await ledger.addTransfer('unmatched', null, {
+      to: address,
+      amount: '3.000000',
+      tx: 0x90,
+      ...times,
+    });
+    const warned = async (subject: string) => {
+      const { verdict } = (await ask(ledger, subject)).data as Json;
+      return verdict.startsWith('Do not rely on this explanation: ');
+    };
+    expect([await warned('order-90'), await warned(txIdOf(0x90))]).toEqual([false, false]);
+    const alarm = `insert into alarms (id, network, kind, subject, detail) values (gen_random_uuid(), 'devnet', 'row-changed', $1, 'planted')`;
+    await ledger.sql(alarm, [`invoices.status ${invoice.id}`]);
+    expect([await warned('order-90'), await warned(txIdOf(0x90))]).toEqual([true, false]);
+    await ledger.sql(alarm, [`transfers ${transfer.id}`]);
+    expect([await warned('order-90'), await warned(txIdOf(0x90))]).toEqual([true, true]);
+  });
+
   test('that is not meant by what another invoice explains far better says that something came', async () => {
     const { ledger, address } = await openShop();
     await ledger.addInvoice(address, { externalId: 'order-72', payable: '25.009952' });

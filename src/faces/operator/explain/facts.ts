@@ -6,6 +6,7 @@ import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { compareTransfers, diagnoseTransfers } from '../../../core/payments/mismatch/diagnose-transfers.ts';
 import { listOperatorActions } from '../../../core/store/access/audit-log.ts';
+import { findOpenAlarms } from '../../../core/store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../../../core/store/chain/cursor.ts';
 import { readSetAside } from '../../../core/store/chain/set-aside.ts';
 import { findChainStatus } from '../../../core/store/chain/status.ts';
@@ -136,6 +137,7 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     /** Transfers that an operator has linked to the invoice, and unmatched transfers that may have been meant for it, likeliest first. */
     near: nearIds.flatMap((id) => transfers.find(({ transfer }) => transfer.id === id) ?? []),
     unmatched,
+    isTampered: await isTampered(db, [invoice.network], [invoice.id, ...ids]),
     /** The events are in sequence order. */
     events: ofInvoice.events,
     transferEvents: ofOthers.events,
@@ -149,6 +151,18 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
       { what: 'deliveries of events of the transfers', ...ofOthers.deliveries },
     ],
   };
+}
+
+const ROW_ALARMS: readonly string[] = ['row-changed', 'row-unsealed', 'rows-missing'];
+
+/** Whether an open alarm says that one of these rows (UUIDs) was changed directly in the database. The subject of such an alarm ends in its id. */
+async function isTampered(db: Sql, networks: Iterable<Network>, ids: readonly string[]): Promise<boolean> {
+  for (const network of new Set(networks)) {
+    const alarms = await findOpenAlarms(db, network);
+    if (alarms.some(({ kind, subject }) => ROW_ALARMS.includes(kind) && ids.some((id) => subject.endsWith(id))))
+      return true;
+  }
+  return false;
 }
 
 /** Finds unmatched transfers that are linked to the invoice, or that were probably meant for it. */
@@ -217,6 +231,11 @@ export async function readTransactionFacts(db: Sql, txId: string, projects: Acto
     outgoing: left.slice(0, MAX_TRANSFERS),
     sightings,
     setAside: aside.slice(0, MAX_TRANSFERS).map(readEntry),
+    isTampered: await isTampered(
+      db,
+      transfers.map(({ network }) => network),
+      [...ids, ...transfers.flatMap(({ invoice }) => invoice?.id ?? [])],
+    ),
     events,
     omissions: [
       omit('incoming transfers in this transaction (there may be more)', transfers.length, found.length),

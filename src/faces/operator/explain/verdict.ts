@@ -73,6 +73,9 @@ function describeResolved({ transfer, resolutions }: DescribedTransfer): string 
   return `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${timelineOfRefund(transfer)}.`;
 }
 
+const TAMPERED =
+  'Do not rely on this explanation: one of its rows was changed directly in the database. See "A row was changed" in docs/guides/tampering.md.';
+
 /** Judges the invoice's state, related transfers that didn't pay it, what delays it, and whether the shop was notified. */
 export function judgeInvoice(facts: InvoiceFacts): Verdict {
   const { invoice, events, near, setAside, stand } = facts;
@@ -84,6 +87,7 @@ export function judgeInvoice(facts: InvoiceFacts): Verdict {
     return last?.invoice?.id === invoice.id && SETTLING.includes(last.resolution) && transfer.annulment === null;
   });
   return judge(
+    facts.isTampered && TAMPERED,
     judgeStatus(facts),
     !isPaid &&
       withdrawnAt !== null &&
@@ -229,7 +233,8 @@ function judgeDelivery(type: string, described: DescribedDelivery): Row {
 const MAX_JUDGED = 3;
 
 /** Judges what each transfer did. Steps about the invoices come first, then steps for open and refunded transfers. */
-export function judgeTransaction({ transfers, outgoing, sightings, setAside }: TransactionFacts): Verdict {
+export function judgeTransaction(facts: TransactionFacts): Verdict {
+  const { transfers, outgoing, sightings, setAside, isTampered } = facts;
   const count = transfers.length + outgoing.length + sightings.length;
   const [came, left] = [transfers.slice(0, MAX_JUDGED), outgoing.slice(0, MAX_JUDGED)];
   const invoices = [
@@ -237,6 +242,7 @@ export function judgeTransaction({ transfers, outgoing, sightings, setAside }: T
     ...sightings.map(({ invoiceId }) => invoiceId),
   ];
   const { verdict, next } = judge(
+    isTampered && TAMPERED,
     ...came.flatMap(judgeTransfer),
     ...sightings.slice(0, MAX_JUDGED).map(judgeSighting),
     ...setAside.slice(0, MAX_JUDGED).map(judgeSetAside),
