@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { insertCursor, markLive } from '../../src/core/store/chain/cursor.ts';
 import { type ChainStatus, findRememberedPauses, saveChainStatus } from '../../src/core/store/chain/status.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
@@ -80,4 +82,14 @@ test('the newest block of a stuck network keeps the time at which it was the new
   expect(await live()).toBe(first);
   await markLive(db, 'nile', true);
   expect(await live()).toBeGreaterThan(Number(first));
+});
+
+test('text that PostgreSQL cannot store as it is stops neither a status nor an alarm', async () => {
+  const text = 'a\u0000b\ud800\u001bc\n';
+  await save(node('a', { reason: text, failures: 1 }));
+  expect(await after(0)).toMatchObject([{ reason: 'a\ufffdb\ufffd\ufffdc\n' }]);
+  const alarm = { kind: 'blind', subject: text } as const;
+  expect(await raiseAlarm(db, 'devnet', { id: randomUUID(), ...alarm, detail: `${text.padEnd(1999)}😀` })).toBe(true);
+  expect(await findOpenAlarms(db, 'devnet')).toMatchObject([{ detail: expect.stringMatching(/^a\ufffdb.*\ufffd$/s) }]);
+  expect(await resolveAlarms(db, 'devnet', 'blind', text)).toBe(1);
 });

@@ -3,6 +3,7 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from '@quittance/tron/address';
 import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } from '@quittance/tron/protobuf';
 import { visitFields } from '@quittance/tron/scan-message';
+import { printableText } from '../../domain/text.ts';
 import { type Question, wholeMessage } from './question.ts';
 
 /** The main network's few hundred witnesses take less than 100 KB. */
@@ -160,7 +161,7 @@ function readExtention(bytes: Uint8Array): ConstantAnswer {
 }
 
 function answerOf(isRun: boolean, hex: string, message: string): ConstantAnswer {
-  if (!isRun) return { kind: 'refused', reason: message === '' ? 'no reason' : message };
+  if (!isRun) return { kind: 'refused', reason: message === '' ? 'no reason' : printableText(message) };
   const words = WORD.test(hex) && !message.startsWith('REVERT') ? (hex.match(/.{64}/g) ?? []) : null;
   return { kind: 'answered', words };
 }

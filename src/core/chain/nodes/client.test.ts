@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { type Devnet, startDevnet } from '@quittance/devnet';
 import type { AccountHex } from '@quittance/tron/address';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -273,6 +274,17 @@ test.each([
 function at(ms: number): string {
   return new Date(Date.UTC(2026, 8, 1) + ms).toUTCString();
 }
+
+test.each([
+  ['an error page in gzip', 503, gzipSync('<html>busy</html>')],
+  ['an error page in UTF-16', 503, Buffer.from('busy', 'utf16le')],
+  ['a NUL that is escaped', 200, Buffer.from('{"Error":"busy\\u0000\\ud800"}')],
+])('%s has no control characters in the message', async (_what, status, body) => {
+  const url = await serve((response) => response.writeHead(status).end(body));
+  const { message, outcome } = await refusedBy(url);
+  expect(message).toMatch(/\ufffd/);
+  expect(message + (outcome?.kind === 'refused' && outcome.reason)).not.toMatch(/[\p{Cc}\p{Cs}]/u);
+});
 
 test('no message holds the key or the path of the node, even where the node repeats them', async () => {
   const url = await serve((response) => {

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { type NodeSpec, nodeOrigin, urlsOf } from '../../domain/node.ts';
+import { printableText } from '../../domain/text.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { createGrpcCaller } from './grpc-client.ts';
 import { createHttpCaller } from './http-client.ts';
@@ -112,14 +113,17 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   };
 }
 
-/** Returns a function that removes the node's secrets from a text, because a refusal may repeat the request. */
+/**
+ * Returns a function that removes the node's secrets from a text, because a refusal may repeat the request. It also replaces control
+ * characters, because a refusal may be compressed or in an unknown encoding.
+ */
 function redactor(spec: NodeSpec): (text: string) => string {
   const { apiKey } = spec;
   const paths = urlsOf(spec)
     .map((url) => new URL(url).pathname)
     .filter((path) => path.length > 1);
   const secrets = [...(apiKey === null ? [] : [apiKey]), ...paths];
-  return (text) => secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text);
+  return (text) => printableText(secrets.reduce((shown, secret) => shown.replaceAll(secret, '…'), text));
 }
 
 function refusalOf(error: unknown): Refusal {

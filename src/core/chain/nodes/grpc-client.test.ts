@@ -389,6 +389,7 @@ test.each<[string, string, object]>([
     `22091002 1a05${Buffer.from('no it').toString('hex')}`.replace(' ', ''),
     { kind: 'refused', reason: 'no it' },
   ],
+  ['a NUL', '22041a026100', { kind: 'refused', reason: 'a\ufffd' }],
   ['nothing', '', { kind: 'refused', reason: 'no reason' }],
 ])('a constant call that answers %s', async (_what, hex, expected) => {
   const { url, asked } = await serve((stream) => say(stream, [frame(Buffer.from(hex, 'hex'))]));

@@ -1,5 +1,6 @@
 import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
+import { printableText } from '../../domain/text.ts';
 import { ANY_NETWORK } from '../db/any-network.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
@@ -42,8 +43,10 @@ export const raiseAlarm = answerOf(
        set seen_at = now(), seen_count = least(a.seen_count + 1, 1000000000), detail = excluded.detail, mac = excluded.mac
      returning a.seen_count = 1 as is_new)
    select is_new from opened union all select false from unclosed`,
-  (network: Network, { id, kind, subject, detail: whole }: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => {
-    const detail = whole.slice(0, MAX_DETAIL);
+  (network: Network, { id, kind, ...given }: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => {
+    // A message from outside must never block an alarm.
+    const subject = printableText(given.subject);
+    const detail = printableText(given.detail.slice(0, MAX_DETAIL));
     return [id, network, kind, subject, detail, sealOf(SEALED_ALARM, { network, kind, subject, detail })];
   },
   ([row]) => row?.isNew === true,
@@ -57,7 +60,7 @@ const findToClose = rowsOf(
   named,
   `select ${listColumns(named)} from alarms
    where network = $1 and kind = $2 and ($3::text is null or subject = $3) and ${isOpenAlarm('')}`,
-  (network: Network, kind: AlarmKind, subject: string | null) => [network, kind, subject],
+  (network: Network, kind: AlarmKind, subject: string | null) => [network, kind, subject && printableText(subject)],
 );
 
 const close = answerOf(

@@ -1,4 +1,5 @@
 import type { Network } from '../../domain/network.ts';
+import { printableText } from '../../domain/text.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
@@ -83,7 +84,7 @@ export const findGenesisId = answerOf(
 export const setHalt = commandOf(
   'chain-cursor-halt',
   'update chain_cursors set halted_at = now(), halt_reason = $2 where network = $1 and halted_at is null',
-  (network: Network, reason: string) => [network, reason],
+  (network: Network, reason: string) => [network, printableText(reason)],
 );
 
 const halt = { at: 'timestamptz', reason: 'text' } as const;

@@ -1,5 +1,6 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
+import { printableText } from '../../domain/text.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
@@ -16,6 +17,7 @@ export type SetAside =
 
 const idOf = (...parts: readonly (string | number)[]) => parts.join(' ');
 const MAX_REASON = 2000;
+const reasonToStore = (reason: string) => printableText(reason.slice(0, MAX_REASON));
 /** A payer gains nothing by sending the same amount more often than this while a row is damaged. */
 const MAX_EQUAL = 1000;
 /** The longest pause between two retries. A row with a later time was written by someone else. */
@@ -41,7 +43,7 @@ export async function insertSetAside(tx: Sql, network: Network, added: readonly 
   if (added.length === 0) return;
   const sealer = await tx.sealer();
   const described = added.map((one) => {
-    const row = { ...describe(network, one), reason: one.reason.slice(0, MAX_REASON) };
+    const row = { ...describe(network, one), reason: reasonToStore(one.reason) };
     return { ...row, mac: hexSeal(sealer, SEALED_SET_ASIDE, { ...row, network }) };
   });
   await insert(tx, network, described);
@@ -119,7 +121,7 @@ export const postponeSetAside = commandOf(
   `update set_aside set reason = $2, tries = least(tries + 1, 1000000),
      due_at = now() + least(interval '5 seconds' * power(2, least(tries, 10)), ${LONGEST})
    where id = $1`,
-  (id: string, reason: string) => [id, reason.slice(0, MAX_REASON)],
+  (id: string, reason: string) => [id, reasonToStore(reason)],
 );
 
 /** Deletes an item that has been recorded or no longer involves our addresses. */

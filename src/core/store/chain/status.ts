@@ -1,4 +1,5 @@
 import type { Network } from '../../domain/network.ts';
+import { printableText } from '../../domain/text.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { commandOf, rowOf } from '../db/rows-of.ts';
@@ -51,11 +52,18 @@ type NodeStatus = {
 /** A watcher writes its status every few seconds. If the status is older than this, the watcher has stopped or is hanging. */
 export const STATUS_SILENT_MS = 30_000;
 
+/** The status quotes nodes and other software. */
+const printableMember = (_name: string, value: unknown) => (typeof value === 'string' ? printableText(value) : value);
+
 export const saveChainStatus = commandOf(
   'chain-status-upsert',
   `insert into chain_status (network, updated_at, status) values ($1, $2, $3::text::jsonb)
    on conflict (network) do update set updated_at = excluded.updated_at, status = excluded.status`,
-  (network: Network, at: UnixMs, status: ChainStatus) => [network, new Date(at), JSON.stringify(status)],
+  (network: Network, at: UnixMs, status: ChainStatus) => [
+    network,
+    new Date(at),
+    JSON.stringify(status, printableMember),
+  ],
 );
 
 const columns = { updatedAt: 'timestamptz', status: json<ChainStatus>() } as const;

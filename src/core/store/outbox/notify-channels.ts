@@ -1,3 +1,4 @@
+import { printableText } from '../../domain/text.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Encrypted } from '../../runtime/key-ring.ts';
 import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
@@ -147,6 +148,6 @@ export const recordChannelFailed = commandOf(
     id,
     new Date(at),
     new Date(dueAt),
-    error.slice(0, MAX_ERROR),
+    printableText(error.slice(0, MAX_ERROR)),
   ],
 );
