@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { decodeId, encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { insertAdminKey } from '../../src/core/store/access/admin-keys.ts';
+import { insertOperatorActions, listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { insertPasskey } from '../../src/core/store/access/passkeys.ts';
 import { insertPerson } from '../../src/core/store/access/people.ts';
 import { runCli } from '../cli/run-cli.ts';
@@ -361,4 +362,21 @@ test('whoever makes an alarm up (28), or writes other words into one, is told of
   const { stdout } = await runCli(['chain', 'status', '--json'], { env });
   expect(stdout).not.toContain(says);
   expect(stdout).toContain('someone changed them directly in the database');
+});
+
+test('a change by an operator is no alarm, however much else was recorded until the watch looks', async () => {
+  startWatch();
+  const before = await eventually(settings, (content) => content !== 'undefined');
+  await watch?.stop();
+  const endpointId = encodeId('whe', await idIn('webhook_endpoints'));
+  await cli('webhook', 'update', endpointId, '--url', `${service.inboxUrl}/new`);
+  await cli('address', 'retire', '--project', service.project.projectId, String(service.project.addresses[0]));
+  const [newest] = await listOperatorActions(service.db, endpointId);
+  if (newest === undefined) throw new Error('the change was not recorded');
+  const tests = Array.from({ length: 1000 }, () => ({ ...newest, action: 'webhook.tested' as const }));
+  await service.db.transaction((tx) => insertOperatorActions(tx, tests));
+  startWatch();
+  await eventually(settings, (content) => content !== before);
+  await lookAgain();
+  expect(await openAlarms('row-changed')()).toEqual([]);
 });

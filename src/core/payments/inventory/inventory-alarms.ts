@@ -1,7 +1,7 @@
 import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { encodeId, type IdPrefix, timeOfId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
-import { findActionsSince } from '../../store/access/audit-log.ts';
+import { findActionsOn } from '../../store/access/audit-log.ts';
 import { findAlarmSubjects } from '../../store/chain/alarms.ts';
 import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
@@ -24,7 +24,7 @@ export async function tellMissing(
 ): Promise<void> {
   const { db, network } = keeping;
   const nameOf = (id: string) => `${table}:${id}`;
-  const about = missing.size === 0 ? [] : await findActionsSince(db, 0, [...missing].map(nameOf), []);
+  const about = missing.size === 0 ? [] : await findActionsOn(db, 0, [...missing].map(nameOf));
   const accepted = new Set(about.filter(({ action }) => action === 'row.accepted').map(({ subject }) => subject));
   const gone = [...missing].filter((id) => !accepted.has(nameOf(id)));
   const open = new Set(await findAlarmSubjects(db, network, 'rows-missing'));

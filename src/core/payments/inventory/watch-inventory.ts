@@ -8,7 +8,7 @@ import type { RecordedAction } from '../../domain/recorded-action.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { findActionsSince, findAuditHead } from '../../store/access/audit-log.ts';
+import { findActionsOn, findActionsSince, findAuditHead, type OperatorAction } from '../../store/access/audit-log.ts';
 import { readPublicReceiptKeys } from '../../store/access/receipt-keys.ts';
 import {
   type Alarm,
@@ -163,7 +163,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
     });
   const found = await findDeliveryDoubts(db, network, firstIdOf(unixMs(now() - DAY_MS)));
   const names = found.filter(({ kind }) => kind === 'missing').map(({ endpointId }) => encodeId('whe', endpointId));
-  const done = names.length === 0 ? [] : await findActionsSince(db, 0, names, []);
+  const done = names.length === 0 ? [] : await findActionsOn(db, 0, names);
   for (const { eventId, endpointId, kind, createdAt } of found) {
     const isReason = ({ subject, action, actedAt }: (typeof done)[number]) =>
       subject === encodeId('whe', endpointId) && REASONS.includes(action) && actedAt >= createdAt - SKEW_MS;
@@ -233,7 +233,7 @@ async function keepAlarms(keeping: Keeping): Promise<void> {
   const { open, audit, done } = await db.snapshot(async (tx) => {
     const head = (await findAuditHead(tx))?.seq ?? 0;
     const now = (await findSoundAlarms(tx, network)).alarms.filter(isKept);
-    return { open: now, audit: head, done: await findActionsSince(tx, before.audit, [], ['alarm.acknowledged']) };
+    return { open: now, audit: head, done: await findActionsSince(tx, before.audit, ['alarm.acknowledged']) };
   });
   const isOpen = (id: string) => open.some((alarm) => alarm.id === id);
   const acknowledged = new Set(
@@ -317,15 +317,16 @@ const NOTHING: Settings = { audit: 0, rows: {} };
 async function compareSettings(keeping: Keeping): Promise<void> {
   const { db, network, now, random } = keeping;
   const seen = keeping.seen.get('settings')?.number ?? 0;
-  const { page, found, head, done, before } = await db.snapshot(async (tx) => {
+  const { page, found, head, done, isOfAll, before } = await db.snapshot(async (tx) => {
     const stored = await findInventoryPage(tx, network, 'settings', PAGE);
     const rows = await readSettings(tx, keeping);
     const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
     const asked = settings.audit < seen ? [...rows.values()] : differences(settings, rows);
     const names = asked.flatMap(({ table, id, name }) => [`${table}:${id}`, name]);
-    const since = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, names, OF_ALL_ROWS);
+    const on = names.length === 0 ? [] : await findActionsOn(tx, settings.audit, names);
+    const ofAll = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, OF_ALL_ROWS);
     const last = (await findAuditHead(tx))?.seq ?? 0;
-    return { page: stored, found: rows, head: last, done: since, before: settings };
+    return { page: stored, found: rows, head: last, done: byName(on), isOfAll: ofAll.length > 0, before: settings };
   });
   if (page !== null && !page.seal) return;
   if (before.audit < seen) {
@@ -339,8 +340,7 @@ async function compareSettings(keeping: Keeping): Promise<void> {
     if (kept !== undefined) after.rows[key] = kept;
   }
   for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
-    if (done.some((action) => isAbout({ table, id, name, besides }, action) || OF_ALL_ROWS.includes(action.action)))
-      continue;
+    if (isOfAll || isExplained({ table, id, name, besides }, done)) continue;
     after.rows[key] = was;
     await tellUnexplained(keeping, { table, id, name, isGone });
   }
@@ -350,10 +350,17 @@ async function compareSettings(keeping: Keeping): Promise<void> {
   else if (!content.equals(page.content)) await updateInventoryPage(db, { ...written, id: page.id }, page.content);
 }
 
-type Done = Awaited<ReturnType<typeof findActionsSince>>[number];
+/** The kinds of actions on each subject. Thousands of rows may have changed, so they are looked up by name. */
+type Done = ReadonlyMap<string, ReadonlySet<RecordedAction>>;
 
-function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, subject }: Done): boolean {
-  return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
+function byName(actions: readonly Pick<OperatorAction, 'subject' | 'action'>[]): Done {
+  const kinds = new Map<string, Set<RecordedAction>>();
+  for (const { subject, action } of actions) kinds.set(subject, (kinds.get(subject) ?? new Set()).add(action));
+  return kinds;
+}
+
+function isExplained({ table, id, name, besides }: Omit<Found, 'digest'>, done: Done): boolean {
+  return done.has(`${table}:${id}`) || [...(done.get(name) ?? [])].some((action) => !besides.includes(action));
 }
 
 /** Reports that the page and a row were reset to an earlier state. The row matches that state, although it has been changed since then. */
@@ -361,11 +368,11 @@ async function tellPutBack(
   keeping: Keeping,
   before: Settings,
   found: ReadonlyMap<string, Found>,
-  done: readonly Done[],
+  done: Done,
 ): Promise<void> {
   for (const [key, row] of found) {
     const isAsBefore = row.digest !== null && before.rows[key] === row.digest;
-    if (!isAsBefore || !done.some((action) => isAbout(row, action))) continue;
+    if (!isAsBefore || !isExplained(row, done)) continue;
     await tellUnexplained(keeping, { ...row, isGone: false });
   }
 }

@@ -104,16 +104,27 @@ const found = {
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/**
- * Returns the actions after a log entry: actions on the given subjects, and actions of the given kinds on any subject. Entries with a wrong
- * seal are left out.
- */
+/** Returns the newest 1,000 actions of the given kinds after a log entry. Entries with a wrong seal are left out. */
 export const findActionsSince = answerOf(
   'operator-action-since',
   found,
   `select ${listColumns(found, '', sources)} from operator_actions
-   where seq > $1 and (subject = any($2::text[]) or action = any($3::text[])) order by seq desc limit 1000`,
-  (seq: number, subjects: readonly string[], actions: readonly RecordedAction[]) => [seq, subjects, actions],
+   where seq > $1 and action = any($2::text[]) order by seq desc limit 1000`,
+  (seq: number, actions: readonly RecordedAction[]) => [seq, actions],
+  (rows) => rows.filter(({ isSound }) => isSound),
+);
+
+/**
+ * Returns the newest action of each kind on each of the given subjects after a log entry. There's no other limit, because a missing action
+ * would look like a change that no one made. Entries with a wrong seal are left out.
+ */
+export const findActionsOn = answerOf(
+  'operator-action-on',
+  found,
+  `select ${listColumns(found, '', sources)} from (
+     select distinct on (subject, action) * from operator_actions
+     where seq > $1 and subject = any($2::text[]) order by subject, action, seq desc) newest`,
+  (seq: number, subjects: readonly string[]) => [seq, subjects],
   (rows) => rows.filter(({ isSound }) => isSound),
 );
 
