@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { insertCursor, markLive } from '../../src/core/store/chain/cursor.ts';
-import { type ChainStatus, findRememberedPauses, saveChainStatus } from '../../src/core/store/chain/status.ts';
+import {
+  type ChainStatus,
+  findChainStatus,
+  findRememberedPauses,
+  saveChainStatus,
+  saveNodesStatus,
+} from '../../src/core/store/chain/status.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -92,4 +98,17 @@ test('text that PostgreSQL cannot store as it is stops neither a status nor an a
   expect(await raiseAlarm(db, 'devnet', { id: randomUUID(), ...alarm, detail: `${text.padEnd(1999)}😀` })).toBe(true);
   expect(await findOpenAlarms(db, 'devnet')).toMatchObject([{ detail: expect.stringMatching(/^a\ufffdb.*\ufffd$/s) }]);
   expect(await resolveAlarms(db, 'devnet', 'blind', text)).toBe(1);
+});
+
+test('a watcher that no node has answered yet shows its nodes, and the heights that were known before', async () => {
+  const nodes = [node('b', { reason: 'HTTP 500' })];
+  const seen = { blind: 'no node is available', nodes, catchUp: null };
+  await saveNodesStatus(db, 'mainnet', unixMs(NOW), seen);
+  expect(await findChainStatus(db, 'mainnet')).toBeNull();
+  await save(node('a'));
+  await saveNodesStatus(db, 'devnet', unixMs(NOW + 5000), seen);
+  expect(await findChainStatus(db, 'devnet')).toMatchObject({
+    updatedAt: NOW + 5000,
+    status: { headNumber: 7, ...seen },
+  });
 });

@@ -11,7 +11,12 @@ import { findOpenAlarms } from '../../store/chain/alarms.ts';
 import { markChecksDue } from '../../store/chain/balance-checks.ts';
 import { findHalt } from '../../store/chain/cursor.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../../store/chain/leases.ts';
-import { type EnergyPriceSeen, findRememberedPauses, saveChainStatus } from '../../store/chain/status.ts';
+import {
+  type EnergyPriceSeen,
+  findRememberedPauses,
+  saveChainStatus,
+  saveNodesStatus,
+} from '../../store/chain/status.ts';
 import type { Database } from '../../store/db/database.ts';
 import { ENERGY_PRICE } from '../nodes/ask-state.ts';
 import { ofDifferentOperators, orNull } from '../nodes/node.ts';
@@ -392,8 +397,7 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
   let incidentNextMs = 0;
   return {
     record: async () => {
-      const current = status();
-      if (!isLeader() || current === null) return;
+      if (!isLeader()) return;
       const nowMs = performance.now();
       const nodes = pool.health();
       const before = resting;
@@ -408,7 +412,8 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
         incidentNextMs = nowMs + INCIDENT_MS;
         await markChecksDue(db, network);
       }
-      const blind = blindReason();
+      const [current, blind] = [status(), blindReason()];
+      if (current === null) return saveNodesStatus(db, network, now(), { blind, nodes, catchUp: null });
       if (blind === null) energyPrice.refresh();
       await saveChainStatus(db, network, now(), { ...current, blind, nodes, energyPrice: energyPrice.seen() });
     },

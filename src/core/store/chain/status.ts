@@ -66,6 +66,20 @@ export const saveChainStatus = commandOf(
   ],
 );
 
+/**
+ * Replaces what a watcher knows before a node has answered it, so that the status isn't taken for that of a hanging watcher. Does nothing if
+ * no watcher has ever followed the network.
+ */
+export const saveNodesStatus = commandOf(
+  'chain-status-nodes',
+  'update chain_status set updated_at = $2, status = status || $3::text::jsonb where network = $1',
+  (network: Network, at: UnixMs, status: Pick<ChainStatus, 'blind' | 'nodes' | 'catchUp'>) => [
+    network,
+    new Date(at),
+    JSON.stringify(status, printableMember),
+  ],
+);
+
 const columns = { updatedAt: 'timestamptz', status: json<ChainStatus>() } as const;
 
 /** Returns a network's latest status, or `null` if no watcher has ever run. */
