@@ -70,7 +70,7 @@ test('an address whose text was changed by the owner of the database is shown to
   }
   for (const { invoiceId } of [first, open]) {
     const answer = await readInvoice(service, invoiceId);
-    expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+    expect(answer).toMatchObject({ status: 503, body: { code: 'INTEGRITY' } });
     expect(JSON.stringify(answer)).not.toContain(THIEF);
   }
   const asked = await call(`${open.checkoutUrl}/lookup`, {

@@ -65,7 +65,7 @@ async function expectSuspended(service: GuardedService, { checkoutUrl, invoiceId
   }
   expect(await (await fetch(checkoutUrl ?? '')).text()).toContain('Payment is suspended. Do not pay');
   const answer = await readInvoice(service, invoiceId ?? '');
-  expect(answer).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+  expect(answer).toMatchObject({ status: 503, body: { code: 'INTEGRITY' } });
   expect(answer.body.detail).toContain('Do not pay this invoice');
   expect(JSON.stringify(answer)).not.toContain(THIEF);
 }

@@ -107,7 +107,7 @@ export const PROBLEMS = {
   },
   INTEGRITY: {
     status: 503,
-    title: 'The stored data was changed',
+    title: 'The stored data cannot be trusted',
     advice:
       'Do not rely on this invoice, and do not let anyone pay it. The operator must check the database. Nothing is lost.',
   },
@@ -193,7 +193,7 @@ export function problemOf(
   switch (kind) {
     case 'address-damaged':
       return new Problem(
-        'UNAVAILABLE',
+        'INTEGRITY',
         "This invoice's address was changed in the database, so Quittance does not show it. Do not pay this invoice. The operator has been notified.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
@@ -205,7 +205,7 @@ export function problemOf(
       );
     case 'address-not-vouched':
       return new Problem(
-        'UNAVAILABLE',
+        'INTEGRITY',
         "No signed manifest contains this invoice's address, so payment is suspended. Quittance does not show the address. Do not pay this invoice. The operator has been notified.",
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
