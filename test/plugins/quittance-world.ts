@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPayer, type Payer } from '@quittance/devnet/payer';
@@ -14,6 +17,10 @@ export type QuittanceWorld = {
   projectId: string;
   secret: string;
   shopPort: number;
+  /** The API as the shop reaches it, through a proxy that can fail. */
+  apiUrl: string;
+  /** Lets the shop's requests whose path contains `part` fail with this error, until the returned function is called. */
+  fail(part: string, status: number, code: string): () => void;
   /** Pays like `POST /sandbox/pay`. */
   pay(checkoutUrl: string, scenario: string): Promise<Json>;
   expireAll(): Promise<void>;
@@ -44,6 +51,7 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
   const shopPort = await findSteadyPort();
   const url = `http://127.0.0.1:${shopPort}${hookPath}`;
   const { endpointId, secret } = await run('webhook', 'add', '--project', projectId, '--url', url);
+  const proxy = await startProxy(sandbox.file.baseUrl);
   const ask = async (path: string, body?: object) => {
     const answer = await call(sandbox.file.baseUrl + path, {
       method: body === undefined ? 'GET' : 'POST',
@@ -62,6 +70,7 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
   );
   return {
     ...{ url: sandbox.file.baseUrl, apiKey, projectId, secret, shopPort, run },
+    ...{ apiUrl: proxy.url, fail: proxy.fail },
     pay: (invoice, scenario) =>
       // Only the command reports whether the payment was seen before its block was orphaned.
       scenario === 'orphaned'
@@ -72,7 +81,44 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
     events: () => readFeed(ask),
     refund: (transfer) => refund({ run, payer, merchant, contract }, transfer),
     stopWebhooks: () => run('webhook', 'disable', endpointId),
-    stop: () => stop(sandbox, dataDir),
+    stop: async () => {
+      proxy.stop();
+      await stop(sandbox, dataDir);
+    },
+  };
+}
+
+/** Starts a proxy of the API at `target` that can fail. */
+export async function startProxy(target: string): Promise<{ url: string; fail: QuittanceWorld['fail']; stop(): void }> {
+  const failures = new Map<string, { status: number; code: string }>();
+  const server = createServer(async (request, response) => {
+    const { method = 'GET', url: path = '' } = request;
+    const failure = [...failures].find(([part]) => path.includes(part))?.[1];
+    const answerWith = (status: number, body: string) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+    if (failure !== undefined) {
+      request.resume();
+      answerWith(failure.status, JSON.stringify({ code: failure.code, detail: 'as the test wants it' }));
+      return;
+    }
+    const chunks = await request.toArray();
+    const names = ['x-api-key', 'content-type', 'idempotency-key'] as const;
+    const headers = names.flatMap((name) => (request.headers[name] ? [[name, String(request.headers[name])]] : []));
+    const body = chunks.length === 0 ? {} : { body: Buffer.concat(chunks) };
+    const answer = await fetch(target + path, { method, headers: headers as [string, string][], ...body });
+    answerWith(answer.status, await answer.text());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    fail: (part, status, code) => {
+      failures.set(part, { status, code });
+      return () => failures.delete(part);
+    },
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, inject, test } from 'vitest';
+import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
@@ -34,6 +34,90 @@ if (installed.kind === 'missing') {
     expect(await shop.statesOf(order)).toEqual(['Cancelled']);
     expect(await quittance.read(order.invoiceId)).toHaveProperty('withdrawnAt');
   });
+  test('an order whose total changed withdraws its page, and asks for the new total', async () => {
+    const order = await shop.order(1);
+    await shop.setCoupon(order, true);
+    const lower = await shop.click(order);
+    expect(await quittance.read(order.invoiceId)).toHaveProperty('withdrawnAt');
+    expect(await quittance.read(lower.invoiceId)).toMatchObject({ payment: { requestedAmount: '20.000000' } });
+    expect((await shop.click(order)).invoiceId).toBe(lower.invoiceId);
+    await shop.setCoupon(order, false);
+    const higher = await shop.click(order);
+    expect(await quittance.read(lower.invoiceId)).toHaveProperty('withdrawnAt');
+    await quittance.pay(higher.checkoutUrl, 'exact');
+    const seen = await eventually(
+      () => shop.read(order),
+      ({ isPaid }) => isPaid,
+    );
+    expect(seen).toMatchObject({ settled: 1, notes: [] });
+  });
+
+  test('a page that is paid after the total changed adds a note about the difference', async () => {
+    const [less, more] = [await shop.order(1), await shop.order(1)];
+    await shop.setCoupon(more, true);
+    const { checkoutUrl } = await shop.click(more);
+    await shop.setCoupon(more, false);
+    await shop.setCoupon(less, true);
+    await quittance.pay(less.checkoutUrl, 'exact');
+    await quittance.pay(checkoutUrl, 'exact');
+    const read = (order: ShopOrder) =>
+      eventually(
+        () => shop.read(order),
+        ({ notes }) => notes.length > 0,
+      );
+    const excess = expect.stringMatching(/^PAID TOO MUCH: .* 5\.00 USD more than the total/);
+    expect(await read(less)).toMatchObject({ isPaid: true, notes: [excess] });
+    const lack = expect.stringMatching(/^PAID TOO LITTLE: .* 5\.00 USD less than the total/);
+    expect(await read(more)).toMatchObject({ isPaid: false, settled: 1, notes: [lack] });
+    const rest = await shop.click(more);
+    expect(await quittance.read(rest.invoiceId)).toMatchObject({ payment: { requestedAmount: '5.000000' } });
+  });
+
+  test('an order that changed while Quittance does not answer gets no page with the old amount', async () => {
+    const order = await shop.order(1);
+    const answerAgain = quittance.fail('/v1/', 503, 'UNAVAILABLE');
+    onTestFinished(answerAgain);
+    expect((await shop.click(order)).checkoutUrl).toBe(order.checkoutUrl);
+    await shop.transition(order, 'AddingItems');
+    expect(await shop.statesOf(order)).toEqual(['AwaitingTransfer']);
+    await shop.setCoupon(order, true);
+    await shop.transition(order, 'ArrangingPayment');
+    await expect(shop.click(order)).rejects.toThrow('Quittance did not withdraw its earlier invoice');
+    answerAgain();
+    const { invoiceId } = await shop.click(order);
+    expect(await quittance.read(invoiceId)).toMatchObject({ payment: { requestedAmount: '20.000000' } });
+    expect(await quittance.read(order.invoiceId)).toHaveProperty('withdrawnAt');
+  });
+
+  test('an invoice that Quittance lost in a restore is replaced by the next click, and can be cancelled', async () => {
+    const [clicked, changed] = [await shop.order(1), await shop.order(1)];
+    for (const { invoiceId } of [clicked, changed]) {
+      onTestFinished(quittance.fail(`/v1/invoices/${invoiceId}`, 404, 'INVOICE_NOT_FOUND'));
+    }
+    const again = await shop.click(clicked);
+    expect(again.checkoutUrl).not.toBe(clicked.checkoutUrl);
+    expect(await shop.statesOf(clicked)).toEqual(['Cancelled']);
+    await shop.transition(changed, 'AddingItems');
+    expect(await shop.statesOf(changed)).toEqual(['Cancelled']);
+  });
+
+  test('an invoice that Quittance does not show adds a note, and the sweep settles the later orders', async () => {
+    const [hidden, later] = [await shop.order(1), await shop.order(1)];
+    onTestFinished(quittance.fail(`/v1/invoices/${hidden.invoiceId}`, 503, 'INTEGRITY'));
+    // Webhooks about both fail, so only the sweep can settle the later order.
+    const answerAgain = quittance.fail(`/v1/invoices/${later.invoiceId}`, 503, 'UNAVAILABLE');
+    onTestFinished(answerAgain);
+    for (const { checkoutUrl } of [hidden, later]) await quittance.pay(checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(later.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    answerAgain();
+    await shop.sweep();
+    expect(await shop.read(later)).toMatchObject({ isPaid: true });
+    const doubt = [expect.stringContaining('DO NOT DELIVER: Quittance does not show the invoice')];
+    expect(await shop.read(hidden)).toMatchObject({ isPaid: false, notes: doubt });
+  });
   testShop(() => ({ shop, quittance }));
 }
 
@@ -50,12 +134,17 @@ async function createDatabase(): Promise<PostgresConnection> {
 type Vendure = Shop & {
   /** Pays an order by card while its invoice waits. */
   payByCard(order: ShopOrder): Promise<void>;
+  /** Clicks again, and returns the page that the shop shows. Throws what the shop says if it shows none. */
+  click(order: ShopOrder): Promise<{ invoiceId: string; checkoutUrl: string }>;
+  /** Applies a coupon of 5.00, or removes it. */
+  setCoupon(order: ShopOrder, isSet: boolean): Promise<void>;
+  transition(order: ShopOrder, state: string): Promise<void>;
   /** The states of an order's payments with Quittance. */
   statesOf(order: ShopOrder): Promise<string[]>;
 };
 
 async function startVendure(folder: string, database: PostgresConnection, quittance: QuittanceWorld): Promise<Vendure> {
-  const { url, apiKey, secret, projectId, shopPort: port } = quittance;
+  const { apiUrl: url, apiKey, secret, projectId, shopPort: port } = quittance;
   await cp(join(import.meta.dirname, 'vendure-shop.cjs'), join(folder, 'vendure-shop.cjs'));
   const settings = {
     port,
@@ -71,6 +160,11 @@ async function startVendure(folder: string, database: PostgresConnection, quitta
   await admin(`mutation { login(username: "admin", password: "admin-of-test") { __typename } }`);
   const variantId = await createProduct(admin);
   const customers = new Map<string, Ask>();
+  const customerOf = (id: string): Ask => {
+    const customer = customers.get(id);
+    if (customer === undefined) throw new Error(`order ${id} has no customer`);
+    return customer;
+  };
   return {
     hookUrl: `${base}/quittance/webhook`,
     order: async (quantity, clicks = 1) => {
@@ -80,9 +174,20 @@ async function startVendure(folder: string, database: PostgresConnection, quitta
       return placed;
     },
     payByCard: async ({ id }) => {
-      await customers.get(id)?.(
-        `mutation { addPaymentToOrder(input: { method: "card", metadata: {} }) { __typename } }`,
-      );
+      await customerOf(id)(`mutation { addPaymentToOrder(input: { method: "card", metadata: {} }) { __typename } }`);
+    },
+    click: async ({ id }) => {
+      const { addPaymentToOrder } = await customerOf(id)(CLICK);
+      const open = addPaymentToOrder.payments?.find(({ state }: Json) => state === 'AwaitingTransfer');
+      if (open === undefined) throw new Error(JSON.stringify(addPaymentToOrder));
+      return { invoiceId: open.transactionId, checkoutUrl: open.metadata.public.checkoutUrl };
+    },
+    setCoupon: async ({ id }, isSet) => {
+      const name = isSet ? 'applyCouponCode' : 'removeCouponCode';
+      await customerOf(id)(`mutation { ${name}(couponCode: "FIVE") { __typename } }`);
+    },
+    transition: async ({ id }, state) => {
+      await customerOf(id)(`mutation { transitionOrderToState(state: "${state}") { __typename } }`);
     },
     statesOf: async ({ id, invoiceId }) => {
       const { payments } = await findOrder(admin, id);
@@ -150,10 +255,18 @@ async function createProduct(admin: Ask): Promise<string> {
   await admin(`mutation ($input: [UpdateProductVariantInput!]!) { updateProductVariants(input: $input) { id } }`, {
     input: [{ id, prices: [{ currencyCode: 'EUR', price: 2500 }] }],
   });
+  const fixed = { code: 'order_fixed_discount', arguments: [{ name: 'discount', value: '500' }] };
+  await admin(`mutation ($input: CreatePromotionInput!) { createPromotion(input: $input) { __typename } }`, {
+    input: {
+      ...{ enabled: true, couponCode: 'FIVE', conditions: [], actions: [fixed] },
+      translations: [{ languageCode: 'en', name: 'Five off' }],
+    },
+  });
   return id;
 }
 
-const PAYMENTS = `... on Order { code payments { state transactionId metadata errorMessage } } ... on ErrorResult { message }`;
+const PAYMENTS = `... on Order { code payments { state transactionId metadata errorMessage } } ... on ErrorResult { message } ... on PaymentFailedError { paymentErrorMessage }`;
+const CLICK = `mutation { addPaymentToOrder(input: { method: "quittance", metadata: {} }) { ${PAYMENTS} } }`;
 
 async function order(
   shop: Ask,
@@ -168,8 +281,7 @@ async function order(
   const method = { id: [eligibleShippingMethods[0].id] };
   await shop(`mutation ($id: [ID!]!) { setOrderShippingMethod(shippingMethodId: $id) { __typename } }`, method);
   await shop(`mutation { transitionOrderToState(state: "ArrangingPayment") { __typename } }`);
-  const click = () =>
-    shop(`mutation { addPaymentToOrder(input: { method: "quittance", metadata: {} }) { ${PAYMENTS} } }`);
+  const click = () => shop(CLICK);
   await Promise.all(Array.from({ length: clicks }, click));
   const { activeOrder } = await shop(`{ activeOrder { ${PAYMENTS.split(' ... on ErrorResult')[0]} } }`);
   const open = activeOrder.payments.filter(({ state }: Json) => state === 'AwaitingTransfer');

@@ -20,7 +20,7 @@ export function toPriceCurrency(currency: string): string | undefined {
 }
 
 /** The decimal string of an amount of Vendure, an integer of minor units: 2599 with two decimals is "25.99". */
-function formatMinor(minor: number, precision: number): string {
+export function formatMinor(minor: number, precision: number): string {
   if (!Number.isSafeInteger(minor) || minor <= 0) throw new RangeError(`${minor} is not an amount that can be paid`);
   if (!Number.isInteger(precision) || precision < 0 || precision > MICRO_DIGITS) {
     throw new RangeError(`USDT has ${MICRO_DIGITS} decimals, but the shop uses ${precision}`);

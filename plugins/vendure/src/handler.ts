@@ -1,14 +1,15 @@
 import { isFulfillable, QuittanceError } from '@quittance/sdk';
 import {
-  ConfigService,
   type CreatePaymentErrorResult,
   type CreatePaymentResult,
   type Injector,
+  isGraphQlErrorResult,
   LanguageCode,
   Logger,
   type Order,
   type Payment,
   PaymentMethodHandler,
+  PaymentService,
   type RequestContext,
 } from '@vendure/core';
 import { askFor, toInput, toPriceCurrency } from './amount';
@@ -17,7 +18,7 @@ import { QuittanceService } from './quittance.service';
 import { readStored, toMetadata } from './stored';
 
 let service: QuittanceService;
-let config: ConfigService;
+let payments: PaymentService;
 
 export const quittanceHandler = new PaymentMethodHandler({
   code: 'quittance',
@@ -25,9 +26,9 @@ export const quittanceHandler = new PaymentMethodHandler({
   args: {},
   init(injector: Injector) {
     service = injector.get(QuittanceService);
-    config = injector.get(ConfigService);
+    payments = injector.get(PaymentService);
   },
-  createPayment: (ctx, order, amount) => createPayment(ctx, order, amount),
+  createPayment: (ctx, order) => createPayment(ctx, order),
   // Whoever asks for it, a person included: what the API says decides.
   async settlePayment(_ctx, order, payment) {
     const problem = await findProblem(order, payment);
@@ -44,23 +45,39 @@ export const quittanceHandler = new PaymentMethodHandler({
   }),
 });
 
-/** Vendure calls it inside of the transaction of the storefront's request. */
-async function createPayment(
-  ctx: RequestContext,
-  order: Order,
-  amount: number,
-): Promise<CreatePaymentResult | CreatePaymentErrorResult> {
-  await service.lockOrder(ctx, order.id);
-  const earlier = await service.paymentsOf(ctx, order.id);
+/**
+ * Vendure calls it inside of the transaction of the storefront's request. Vendure computed its own amount before the lock, when the payment
+ * of a simultaneous click wasn't stored yet, so the plugin computes the amount again.
+ */
+async function createPayment(ctx: RequestContext, { id, code, currencyCode }: Order): Promise<Result> {
+  await service.lockOrder(ctx, id);
+  const earlier = await service.paymentsOf(ctx, id);
   const open = earlier.find(({ state }) => state === 'AwaitingTransfer');
-  const stored = open === undefined ? null : readStored(open);
-  // The second of two clicks, or of two tabs: it gets the invoice of the first.
-  if (stored !== null) return { amount: 0, state: 'Cancelled', metadata: { repeats: true, public: stored.public } };
+  const amount = await service.amountLeft(ctx, id, open);
+  if (open !== undefined) {
+    const stored = readStored(open);
+    const isWanted = open.amount === amount && stored?.currency === toPriceCurrency(currencyCode);
+    // The second of two clicks, or of two tabs: it gets the invoice of the first.
+    if (isWanted && !(await service.isWithdrawn(open))) {
+      return { amount: 0, state: 'Cancelled', metadata: { repeats: true, public: stored?.public } };
+    }
+    const cancelled = await payments.cancelPayment(ctx, open.id);
+    if (isGraphQlErrorResult(cancelled) || cancelled.state !== 'Cancelled') {
+      const reason = isGraphQlErrorResult(cancelled) ? cancelled.message : cancelled.errorMessage;
+      const errorMessage = `The order has changed, but Quittance did not withdraw its earlier invoice. ${reason} Please try again in a minute.`;
+      return { amount, state: 'Error', errorMessage };
+    }
+  }
+  return ask(amount, code, currencyCode, earlier.length + 1);
+}
+
+type Result = CreatePaymentResult | CreatePaymentErrorResult;
+
+async function ask(amount: number, code: string, currencyCode: string, attempt: number): Promise<Result> {
   try {
-    const precision = config.entityOptions.moneyStrategy.precision ?? 2;
-    const asked = askFor(amount, order.currencyCode, precision);
+    const asked = askFor(amount, currencyCode, service.precision);
     // The same for every retry of this attempt, also if this transaction is lost; another amount is another attempt.
-    const externalId = [order.code, earlier.length + 1, amount, asked.currency].filter(Boolean).join('.');
+    const externalId = [code, attempt, amount, asked.currency].filter(Boolean).join('.');
     const invoice = await service.client.invoices.create(
       { ...toInput(asked), asset: 'USDT', network: 'TRON', externalId },
       { idempotencyKey: externalId },
@@ -75,10 +92,10 @@ async function createPayment(
     if (error instanceof RangeError) return { amount, state: 'Error', errorMessage: error.message };
     if (!(error instanceof QuittanceError)) throw error;
     Logger.error(
-      `could not create an invoice for order ${order.code}: ${error.code} ${error.message} ${error.requestId}`,
+      `could not create an invoice for order ${code}: ${error.code} ${error.message} ${error.requestId}`,
       loggerCtx,
     );
-    return { amount, state: 'Error', errorMessage: describe(error, order.currencyCode) };
+    return { amount, state: 'Error', errorMessage: describe(error, currencyCode) };
   }
 }
 
@@ -97,10 +114,15 @@ async function findProblem({ currencyCode }: Order, payment: Payment): Promise<s
   if (stored.currency !== toPriceCurrency(currencyCode)) {
     return `The invoice is for ${stored.currency ?? 'USDT'}, but the order is now in ${currencyCode}.`;
   }
-  const invoice = await service.readInvoice(payment);
-  if (invoice === null)
-    return 'The invoice does not belong to this payment: its id, external id or price is different.';
-  return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;
+  try {
+    const invoice = await service.readInvoice(payment);
+    if (invoice === null)
+      return 'The invoice does not belong to this payment: its id, external id or price is different.';
+    return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;
+  } catch (error) {
+    if (!(error instanceof QuittanceError)) throw error;
+    return `Quittance returned ${error.code}.`;
+  }
 }
 
 async function cancelPayment(payment: Payment) {
@@ -110,6 +132,8 @@ async function cancelPayment(payment: Payment) {
     return { success: true as const };
   } catch (error) {
     if (!(error instanceof QuittanceError)) throw error;
+    // Quittance lost it in a restore, or the key is now another project's: it asks for nothing.
+    if (error.code === 'INVOICE_NOT_FOUND') return { success: true as const };
     const errorMessage = error.code === 'INVOICE_PAID' ? 'The invoice is paid.' : `Quittance returned ${error.code}.`;
     return { success: false as const, state: 'AwaitingTransfer' as const, errorMessage };
   }

@@ -8,6 +8,7 @@ import {
 } from '@quittance/sdk';
 import { HistoryEntryType } from '@vendure/common/lib/generated-types';
 import {
+  ConfigService,
   HistoryService,
   type ID,
   isGraphQlErrorResult,
@@ -19,8 +20,9 @@ import {
   RequestContextService,
   SettingsStoreService,
   TransactionalConnection,
+  totalCoveredByPayments,
 } from '@vendure/core';
-import { isAsked, toPriceCurrency } from './amount';
+import { formatMinor, isAsked, toPriceCurrency } from './amount';
 import { createClient, loggerCtx, QUITTANCE_OPTIONS, type QuittanceOptions } from './options';
 import { readStored, type Stored, toMetadata } from './stored';
 
@@ -28,6 +30,8 @@ export const CURSOR = { namespace: 'quittance', name: 'lastEvent' };
 const CURSOR_KEY = `${CURSOR.namespace}.${CURSOR.name}`;
 /** Of 100 events each: a sweep ends within minutes, and the next one goes on where it ended. */
 const MAX_PAGES = 20;
+/** What the API says of a single invoice that it doesn't show. Other errors concern the next invoice too. */
+const NOT_SHOWN = ['INTEGRITY', 'INVOICE_NOT_FOUND'];
 /** States of an order in which a payment may settle it. */
 const PAYABLE = ['ArrangingPayment', 'ArrangingAdditionalPayment', 'PaymentAuthorized'];
 
@@ -48,11 +52,17 @@ export class QuittanceService {
   @Inject(OrderService) private readonly orders!: OrderService;
   @Inject(HistoryService) private readonly history!: HistoryService;
   @Inject(SettingsStoreService) private readonly settings!: SettingsStoreService;
+  @Inject(ConfigService) private readonly config!: ConfigService;
   private made: Quittance | undefined;
 
   get client(): Quittance {
     this.made ??= createClient(this.options);
     return this.made;
+  }
+
+  /** The decimals of the shop's amounts. */
+  get precision(): number {
+    return this.config.entityOptions.moneyStrategy.precision ?? 2;
   }
 
   /** Lets requests for one order wait for each other. SQLite has no such lock, and lets all writers wait. */
@@ -67,6 +77,25 @@ export class QuittanceService {
   async paymentsOf(ctx: RequestContext, orderId: ID): Promise<Payment[]> {
     const all = await this.orders.getOrderPayments(ctx, orderId);
     return all.filter((payment) => readStored(payment) !== null);
+  }
+
+  /** The part of an order's total that no payment covers, in minor units; negative if they cover more. */
+  async amountLeft(ctx: RequestContext, orderId: ID, except?: Payment): Promise<number> {
+    const order = await this.connection.getRepository(ctx, Order).findOneByOrFail({ id: orderId });
+    const all = await this.orders.getOrderPayments(ctx, orderId);
+    order.payments = all.filter(({ id }) => id !== except?.id);
+    return order.totalWithTax - totalCoveredByPayments(order);
+  }
+
+  /** Whether the payment's page asks for nothing anymore. While Quittance does not answer, the page counts as open. */
+  async isWithdrawn(payment: Payment): Promise<boolean> {
+    try {
+      const { status, withdrawnAt } = await this.client.invoices.get(payment.transactionId, { expand: 'payment' });
+      return withdrawnAt !== undefined && status !== 'PAID';
+    } catch (error) {
+      if (!(error instanceof QuittanceError)) throw error;
+      return error.code === 'INVOICE_NOT_FOUND';
+    }
   }
 
   /** The payment's invoice as the API has it now; null if it is not the one that was asked for. */
@@ -96,7 +125,10 @@ export class QuittanceService {
       Logger.warn(`${event.type} of ${invoiceId}, which belongs to no payment of this shop`, loggerCtx);
       return;
     }
-    const invoice = await this.readInvoice(found);
+    const invoice = await this.readInvoice(found).catch(async (error: unknown) => {
+      if (error instanceof QuittanceError && error.code === 'INTEGRITY') await this.noteDoubt(ctx, found);
+      throw error;
+    });
     await this.connection.withTransaction(ctx, async (tx) => {
       await this.lockOrder(tx, found.order.id);
       const where = { where: { id: found.id }, relations: ['order'] };
@@ -116,6 +148,19 @@ export class QuittanceService {
       stored.public.status = invoice.status;
       await this.save(tx, { payment, stored });
       await this.settle(tx, { payment, stored }, invoice);
+    });
+  }
+
+  /** Asks the merchant to look after an invoice that Quittance does not show. */
+  private async noteDoubt(ctx: RequestContext, { id, order }: Payment): Promise<void> {
+    await this.connection.withTransaction(ctx, async (tx) => {
+      await this.lockOrder(tx, order.id);
+      const where = { where: { id }, relations: ['order'] };
+      const payment = await this.connection.getRepository(tx, Payment).findOneOrFail(where);
+      const stored = readStored(payment);
+      const text =
+        'DO NOT DELIVER: Quittance does not show the invoice, because its data or its address cannot be trusted. Check the order again after the operator has repaired it.';
+      if (stored !== null) await this.note(tx, { payment, stored }, 'doubt', text);
     });
   }
 
@@ -149,7 +194,7 @@ export class QuittanceService {
 
   /** One order that cannot be settled must not keep the others waiting; while Quittance does not answer, none is passed over. */
   private passOver(event: WebhookEvent, error: unknown): void {
-    if (error instanceof QuittanceError) throw error;
+    if (error instanceof QuittanceError && !NOT_SHOWN.includes(error.code)) throw error;
     Logger.error(`${event.type} ${event.id} was skipped; check its order: ${error}`, loggerCtx);
   }
 
@@ -177,8 +222,19 @@ export class QuittanceService {
     }
     if (late) await this.note(tx, { payment, stored }, 'late', `Paid late: ${paid}.`);
     const result = await this.orders.settlePayment(tx, payment.id);
-    if (!isGraphQlErrorResult(result)) return;
-    await this.note(tx, { payment, stored }, 'refused', `PAID AND NOT SETTLED: ${paid} arrived, but ${result.message}`);
+    if (isGraphQlErrorResult(result)) {
+      const text = `PAID AND NOT SETTLED: ${paid} arrived, but ${result.message}`;
+      await this.note(tx, { payment, stored }, 'refused', text);
+      return;
+    }
+    const left = await this.amountLeft(tx, payment.order.id);
+    if (left === 0) return;
+    const difference = `${formatMinor(Math.abs(left), this.precision)} ${currencyCode}`;
+    const text =
+      left < 0
+        ? `PAID TOO MUCH: ${paid} arrived, but the order's total has changed. The payments are ${difference} more than the total. Send the difference back.`
+        : `PAID TOO LITTLE: ${paid} arrived, but the order's total has changed. The payments are ${difference} less than the total. Do not deliver before the customer has paid the difference.`;
+    await this.note(tx, { payment, stored }, 'changed', text);
   }
 
   private async noteEvent(
