@@ -114,6 +114,51 @@ if (installed.kind === 'missing') {
     await shop.sweep();
     expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1 });
   });
+  test('a session whose invoice Quittance lost in a restore can change its amount, and be deleted', async () => {
+    const start = { data: { session_id: 'payses_lost' }, context: { idempotency_key: 'payses_lost' } };
+    const { data } = await provider.initiatePayment({ amount: 25, currency_code: 'usd', ...start });
+    onTestFinished(quittance.fail(`/v1/invoices/${data.invoiceId}`, 404, 'INVOICE_NOT_FOUND'));
+    expect(await provider.deletePayment({ data })).toEqual({ data });
+    const { data: more } = await provider.updatePayment({ amount: 30, currency_code: 'usd', data });
+    expect(await quittance.read(more.invoiceId)).toMatchObject({ payment: { requestedAmount: '30.000000' } });
+  });
+
+  test('an invoice that the session replaced is paid after the order: the merchant learns of the money', async () => {
+    const order = await shop.order(1);
+    const latest = await shop.replaceInvoice(order);
+    await quittance.pay(latest.checkoutUrl, 'exact');
+    await eventually(
+      () => shop.read(latest),
+      ({ isPaid }) => isPaid,
+    );
+    await quittance.pay(order.checkoutUrl, 'exact');
+    const notes = await eventually(
+      async () => {
+        await shop.sweep();
+        return (await shop.read(latest)).notes;
+      },
+      ({ length }) => length > 0,
+    );
+    expect(notes).toEqual([expect.stringMatching(`^PAID AND NOT SETTLED: .* for ${order.invoiceId}`)]);
+  });
+
+  test('an invoice that Quittance does not show adds a note, and the sweep settles the later orders', async () => {
+    const [hidden, later] = [await shop.order(1), await shop.order(1)];
+    onTestFinished(quittance.fail(`/v1/invoices/${hidden.invoiceId}`, 503, 'INTEGRITY'));
+    // Webhooks about both fail, so only the sweep can settle the later order.
+    const answerAgain = quittance.fail(`/v1/invoices/${later.invoiceId}`, 503, 'UNAVAILABLE');
+    onTestFinished(answerAgain);
+    for (const { checkoutUrl } of [hidden, later]) await quittance.pay(checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(later.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    answerAgain();
+    await shop.sweep();
+    expect(await shop.read(later)).toMatchObject({ isPaid: true });
+    const doubt = [expect.stringContaining(`DO NOT DELIVER: Quittance does not show the invoice ${hidden.invoiceId}`)];
+    expect(await shop.read(hidden)).toMatchObject({ isPaid: false, notes: doubt });
+  });
   testShop(() => ({ shop, quittance }));
 }
 
@@ -127,7 +172,7 @@ type Provider = {
 };
 
 /** The installed plugin without Medusa, because the window in which a customer could use such data is one request long. */
-function loadProvider(folder: string, { url, apiKey, secret }: QuittanceWorld): Provider {
+function loadProvider(folder: string, { apiUrl: url, apiKey, secret }: QuittanceWorld): Provider {
   const { QuittanceProvider } = createRequire(join(folder, 'shop.js'))('quittance-medusa');
   return new QuittanceProvider({ logger: console }, { url, apiKey, webhookSecrets: [secret] });
 }
@@ -147,6 +192,8 @@ async function createDatabase(): Promise<string> {
 type Medusa = Omit<Shop, 'order'> & {
   goods: Goods;
   order(quantity: number, clicks?: number, variantId?: string): Promise<ShopOrder>;
+  /** Changes the session's amount and changes it back, so that the session has another invoice. */
+  replaceInvoice(order: ShopOrder): Promise<ShopOrder>;
   /** Sets the payment providers of the region. */
   offer(...providers: string[]): Promise<void>;
   /** Whether Medusa has recorded the payment, with or without an order. */
@@ -154,7 +201,7 @@ type Medusa = Omit<Shop, 'order'> & {
 };
 
 async function startMedusa(folder: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Medusa> {
-  const { url, apiKey, secret, projectId, shopPort } = quittance;
+  const { apiUrl: url, apiKey, secret, projectId, shopPort } = quittance;
   await mkdir(join(folder, 'src/api/test-sweep'), { recursive: true });
   const from = join(import.meta.dirname, 'medusa-shop');
   await cp(join(from, 'medusa-config.js'), join(folder, 'medusa-config.js'));
@@ -195,6 +242,15 @@ async function startMedusa(folder: string, databaseUrl: string, quittance: Quitt
       const metadata = { ...stores[0].metadata, quittance_last_event: UNKNOWN_EVENT };
       expect(stores[0].metadata).toHaveProperty('quittance_last_event');
       await admin(`/admin/stores/${stores[0].id}`, { metadata });
+    },
+    replaceInvoice: async (placed) => {
+      const [id] = placed.externalId.split(':');
+      let data: Json = placed;
+      for (const amount of [30, 25]) {
+        const session = { id, amount, currency_code: 'usd', data };
+        ({ data } = await admin('/test-sweep', { session }));
+      }
+      return { ...data, id: placed.id };
     },
     offer: async (...providers) => {
       await admin(`/admin/regions/${goods.regionId}`, { payment_providers: providers });

@@ -6,12 +6,15 @@ import { createClient, isAsked, type QuittanceOptions, readExternalId } from './
 
 /** Of 100 events each; the next sweep goes on where this one ended. */
 const MAX_PAGES = 20;
+/** What the API says of a single invoice that it doesn't show. Other errors concern the next invoice too. */
+const NOT_SHOWN = ['INTEGRITY', 'INVOICE_NOT_FOUND'];
 /** What the shop keeps for a person, newest last. */
 const MAX_NOTES = 100;
 
 type Data = {
   invoiceId?: string | null;
-  nearestInvoice?: { invoiceId: string } | null;
+  externalId?: string;
+  nearestInvoice?: { invoiceId: string; externalId: string } | null;
   transferId?: string;
   txId?: string;
   amount?: string;
@@ -31,7 +34,7 @@ export async function sweep(container: MedusaContainer, options: QuittanceOption
     const { data, hasMore } = await readPage(client, after);
     for (const event of data) {
       await handle(container, client, event).catch((error: unknown) => {
-        if (error instanceof QuittanceError) throw error;
+        if (error instanceof QuittanceError && !NOT_SHOWN.includes(error.code)) throw error;
         const logger = container.resolve(ContainerRegistrationKeys.LOGGER);
         logger.error(`quittance: ${event.type} ${event.id} was skipped: ${error}`);
       });
@@ -57,7 +60,12 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
   const isUnmatched = event.type === 'transfer.unmatched';
   const invoiceId = isUnmatched ? nearestInvoice?.invoiceId : data.invoiceId;
   if (typeof invoiceId !== 'string') return;
-  const invoice = await client.invoices.get(invoiceId, { expand: 'payment' });
+  const invoice = await client.invoices.get(invoiceId, { expand: 'payment' }).catch(async (error: unknown) => {
+    const externalId = isUnmatched ? nearestInvoice?.externalId : data.externalId;
+    const isDoubtful = error instanceof QuittanceError && error.code === 'INTEGRITY';
+    if (isDoubtful) await noteDoubt(container, invoiceId, externalId);
+    throw error;
+  });
   const asked = readExternalId(invoice.externalId);
   if (asked === null) return;
   const place = await findPlace(container, asked.sessionId);
@@ -89,6 +97,11 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
       await note(container, place, `unwanted ${invoiceId}`, text);
       return;
     }
+    if (!(await isCurrent(container, place.sessionId, invoiceId))) {
+      const text = `PAID AND NOT SETTLED: ${money} for ${invoiceId}, which the payment session replaced because its amount changed. Deliver the order, or send the money back.`;
+      await note(container, place, `unwanted ${invoiceId}`, text);
+      return;
+    }
     await settle(container, place, { ...asked, sessionId: place.sessionId });
     const settled = await findPlace(container, asked.sessionId);
     if (settled.orderId === null) {
@@ -98,6 +111,19 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
       await note(container, settled, `late ${invoiceId}`, `Paid late in transaction ${paid.txId}.`);
     }
   }
+}
+
+/** Asks a person to look after an invoice that Quittance does not show. */
+async function noteDoubt(container: MedusaContainer, invoiceId: string, externalId = ''): Promise<void> {
+  const place = await findPlace(container, readExternalId(externalId)?.sessionId ?? '');
+  const text = `DO NOT DELIVER: Quittance does not show the invoice ${invoiceId}, because its data or its address cannot be trusted. Check the order again after the operator has repaired it.`;
+  await note(container, place, `doubt ${invoiceId}`, text);
+}
+
+/** Whether the session's invoice is this one, and not a later one. */
+async function isCurrent(container: MedusaContainer, sessionId: string, invoiceId: string): Promise<boolean> {
+  const { data } = await container.resolve(Modules.PAYMENT).retrievePaymentSession(sessionId);
+  return data?.['invoiceId'] === invoiceId;
 }
 
 /** Does the same as the webhook. Medusa captures the payment first, so it may be captured although its cart was never completed. */
