@@ -90,8 +90,12 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         } catch (\Throwable $error) {
             Quittance_Orders::log("order $order_id: " . $error->getMessage());
             $advice = Quittance_Orders::lacks_rate($error) ? 'choose another payment method, and contact the shop' : 'try again in a minute';
+            // A customer who has seen an address may have paid, which the server may not have been able to say.
+            $told = Quittance_Orders::has_invoice((int) $order_id)
+                ? "If you have already sent USDT, wait: the shop will notice it. Otherwise, please $advice."
+                : "You were not charged. Please $advice.";
             // Every checkout shows what is thrown; that of blocks nothing else.
-            throw new \Exception("The payment could not be started. You were not charged. Please $advice.");
+            throw new \Exception("The payment could not be started. $told");
         }
     }
 }

@@ -24,7 +24,7 @@ final class Quittance_Orders
     private const MAX_ATTEMPTS = 50;
     private const PAGES_A_SWEEP = 10;
     private const LOCK_SECONDS = 8;
-    /** One every five minutes for a day. By then, the invoice of a cancelled order has usually expired. */
+    /** One every five minutes for a day. By then, the invoice has usually expired. */
     private const WITHDRAWALS = 288;
     private const EVENTS = 'invoice.confirming,invoice.paid,invoice.pending,invoice.expired,transfer.refunded';
 
@@ -121,6 +121,13 @@ final class Quittance_Orders
         });
     }
 
+    /** Whether the order's customer may have seen an address. */
+    public static function has_invoice(int $order_id): bool
+    {
+        $order = self::load($order_id);
+        return $order !== null && array_filter(array_column(self::attempts($order), 'invoiceId')) !== [];
+    }
+
     /** What an event is the occasion for; unknown types are none. Throws where it shall be tried again. */
     public function handle(array $event): void
     {
@@ -143,15 +150,15 @@ final class Quittance_Orders
     }
 
     /**
-     * The page of a cancelled order no longer asks for payment. The plugin still notices a payment that arrives anyway. If the server can't
-     * be reached, it tries again every five minutes, for a day.
+     * The page of an order that is cancelled, or paid by another method, no longer asks for payment. The plugin still notices a payment that
+     * arrives anyway. If the server can't be reached, it tries again every five minutes, for a day.
      */
     public function withdraw(int $order_id, int $tries): void
     {
         try {
             self::on_order($order_id, function (?WC_Order $order): void {
                 // An order that was opened again in the meantime has another page.
-                if ($order === null || !$order->has_status('cancelled')) {
+                if ($order === null || !($order->has_status('cancelled') || self::is_paid_otherwise($order))) {
                     return;
                 }
                 // Marked, so that an order that is opened again gets another page.
@@ -168,6 +175,11 @@ final class Quittance_Orders
             }
             throw $error;
         }
+    }
+
+    private static function is_paid_otherwise(WC_Order $order): bool
+    {
+        return $order->is_paid() && $order->get_payment_method() !== 'quittance';
     }
 
     private function withdraw_invoice(string $invoice_id): void
@@ -225,15 +237,16 @@ final class Quittance_Orders
         }, $lock_seconds);
     }
 
-    /** What another plugin fails at must not hold up all that comes after it; a server that cannot be asked must. */
+    /** A single order or invoice that fails must not hold up all that comes after it; a server that cannot be asked must. */
     private static function carry_on(string $what, callable $work): void
     {
         try {
             $work();
         } catch (\Quittance\ApiException $error) {
-            if ($error->errorCode !== 'INVOICE_NOT_FOUND') {
+            if (!in_array($error->errorCode, ['INTEGRITY', 'INVOICE_NOT_FOUND'], true)) {
                 throw $error;
             }
+            self::log("skipped $what: " . $error->getMessage());
         } catch (\Throwable $error) {
             self::log("skipped $what; check its order manually: " . $error->getMessage());
         }
@@ -243,7 +256,17 @@ final class Quittance_Orders
     private function refresh(string $external_id, string $invoice_id, bool $isOrphaned): void
     {
         self::on_order(self::order_id($external_id), function (?WC_Order $order) use ($external_id, $invoice_id, $isOrphaned): void {
-            $invoice = $this->client->getInvoice($invoice_id, true);
+            try {
+                $invoice = $this->client->getInvoice($invoice_id, true);
+            } catch (\Quittance\ApiException $error) {
+                $isOurs = $order !== null && self::attempt_of($order, ['externalId' => $external_id, 'invoiceId' => $invoice_id]) !== null;
+                if ($isOurs && $error->errorCode === 'INTEGRITY') {
+                    $text = "The server does not show invoice $invoice_id, because its data or its address cannot be trusted. Do not deliver."
+                        . ' Check the order again after the operator has repaired it.';
+                    self::note($order, "doubt $invoice_id", $text);
+                }
+                throw $error;
+            }
             if ($order !== null && $invoice['externalId'] === $external_id) {
                 $this->apply($order, $invoice, $isOrphaned);
             } elseif ($invoice['status'] === 'PAID') {

@@ -7,6 +7,7 @@ import { deliver, forge } from '../examples/forged-webhooks.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { eventually, type Json } from '../support/service.ts';
 import { type PluginSandbox, startPluginSandbox } from './plugin-sandbox.ts';
+import { startProxy } from './quittance-world.ts';
 import { hasPhp, type Shop, startShop, whyNoShop } from './shop/wordpress.ts';
 import { UNKNOWN_EVENT } from './shop-cases.ts';
 
@@ -227,6 +228,48 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     const { attempts } = await look(opened.id);
     expect(attempts).toHaveLength(2);
     expect(await read(attempts[1].invoiceId)).not.toHaveProperty('withdrawnAt');
+  });
+
+  test('paid by another method: the page is withdrawn', async () => {
+    for (const [total, way] of [
+      ['35.80', 'by card'],
+      ['35.90', 'by hand'],
+    ] as const) {
+      const { id, invoiceId } = await order(total);
+      await shop.ask('card', id, way);
+      const invoice = await sandbox.get(`/v1/invoices/${invoiceId}?expand=payment`);
+      expect({ way, ...invoice }).toHaveProperty('withdrawnAt');
+    }
+  });
+
+  test('a customer who may have paid is not told that nothing was charged', async () => {
+    const { id } = await order('35.95');
+    await shop.ask('set', 0, 'option:url=http://127.0.0.1:9');
+    onTestFinished(() => shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`).then(() => undefined));
+    const told = expect.stringContaining('If you have already sent USDT, wait: the shop will notice it.');
+    expect(await shop.ask('pay', id)).toEqual({ result: 'failure', told });
+  });
+
+  test('an invoice that the server does not show adds a note, and the sweep completes the later orders', async () => {
+    const proxy = await startProxy(sandbox.file.baseUrl);
+    await shop.ask('set', 0, `option:webhook_secret=whsec_${Buffer.alloc(32, 9).toString('base64')}`);
+    await shop.ask('set', 0, `option:url=${proxy.url}`);
+    onTestFinished(async () => {
+      await shop.ask('set', 0, `option:webhook_secret=${secret}`);
+      await shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`);
+      proxy.stop();
+    });
+    const [hidden, later] = [await order('36.10'), await order('36.20')];
+    proxy.fail(`/v1/invoices/${hidden.invoiceId}`, 503, 'INTEGRITY');
+    for (const { externalId } of [hidden, later]) {
+      await sandbox.pay(externalId, 'exact');
+      await sandbox.until(externalId, 'PAID');
+    }
+    await shop.ask('sweep');
+    expect((await look(later.id)).completions).toBe(1);
+    const seen = await look(hidden.id);
+    expect(seen.completions).toBe(0);
+    expect(noted(seen, 'Do not deliver. Check the order again')).toBe(1);
   });
 
   test('refund: what the operator sent back stands in a note, and the order stays as it is', async () => {

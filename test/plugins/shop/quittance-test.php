@@ -16,7 +16,7 @@ add_action('wp_loaded', static function (): void {
     }
     $id = (int) ($_GET['order'] ?? 0);
     $value = (string) ($_GET['value'] ?? '');
-    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set', 'blocks' => 'test_blocks', 'retry' => 'test_retry'];
+    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set', 'blocks' => 'test_blocks', 'retry' => 'test_retry', 'card' => 'test_card'];
     wp_send_json($done[$action]($id, $value));
 });
 
@@ -80,6 +80,16 @@ function test_blocks(int $id, string $price): array
 add_action('woocommerce_payment_complete', static function ($id): void {
     update_option("test_completions_$id", (int) get_option("test_completions_$id") + 1);
 });
+
+/** Another payment method takes the money, or the shopkeeper says so. */
+function test_card(int $id, string $way): array
+{
+    $order = wc_get_order($id);
+    $order->set_payment_method('card');
+    $order->save();
+    $way === 'by hand' ? $order->update_status('processing') : $order->payment_complete('card-1');
+    return [];
+}
 
 function test_sweep(): array
 {
