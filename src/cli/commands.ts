@@ -27,7 +27,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal, print: Pr
     .action(async () => print((await import('./doctor/doctor.ts')).printDoctor(terminal)));
 }
 
-const IDENTITY_OPTION = ['--identity <file>', 'file with an age secret key, for an encrypted backup'] as const;
+const IDENTITY_OPTION = ['--identity <file>', 'age secret key file of an encrypted backup'] as const;
 
 const BY_OPTION = ['--by <name>', 'your name for the audit log (default: your user name)'] as const;
 
@@ -58,7 +58,7 @@ export function addBackupCommands(program: Command, terminal: Terminal, print: P
     .argument('<file>', 'file written by "quittance backup"')
     .option(...IDENTITY_OPTION)
     .option('--unauthenticated', 'also accept a backup that no master key authenticates')
-    .option('--reason <text>', 'with --unauthenticated: your reason, for the audit log')
+    .option('--reason <text>', 'with --unauthenticated: your reason (recorded in the audit log)')
     .option(...BY_OPTION)
     .action(async (file, options) =>
       print((await import('./backup/restore.ts')).printRestored(terminal, file, options)),

@@ -1191,7 +1191,7 @@ export interface components {
             /** @description Invoices whose payers looked up this transfer and thus claimed it. This is not proof: let a person decide. */
             claimedBy: components["schemas"]["NamedInvoice"][];
             from: string;
-            /** @description The invoice that the transfer paid or, for a duplicate, the invoice that was already paid */
+            /** @description The invoice that the transfer paid, or that was already paid in the case of a duplicate */
             invoice: null | components["schemas"]["NamedInvoice"];
             /**
              * @description unmatched: matches no payable amount. duplicate: matches an invoice that was already paid. matched: paid an invoice.

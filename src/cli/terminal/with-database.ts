@@ -254,7 +254,10 @@ const FORBIDDEN = '42501';
 async function refusePending(db: Database, fix: string): Promise<void> {
   const count = await countPending(db);
   if (count === 0) return;
-  const what = count === null ? 'has no Quittance tables yet' : `lacks ${count} ${count === 1 ? 'migration' : 'migrations'} from this release`;
+  const what =
+    count === null
+      ? 'has no Quittance tables yet'
+      : `lacks ${count} ${count === 1 ? 'migration' : 'migrations'} from this release`;
   throw new AppError('MIGRATIONS_PENDING', `the database ${what}: ${fix}`);
 }
 

@@ -167,7 +167,7 @@ function projectMetrics(labelled: Labellers) {
   return {
     capacityFreeRatio: gauge(
       'quittance_capacity_free_ratio',
-      'Share of payable amounts that are free, for the scarcest amount in use; absent if the project had no invoices in 30 days',
+      'Share of free payable amounts, of the scarcest amount in use; absent if the project had no invoices in 30 days',
     ),
     capacityDaysLeft: gauge(
       'quittance_capacity_days_left',

@@ -89,7 +89,7 @@ const TransferSchema = Type.Object(
       },
     ),
     invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-      description: 'The invoice that the transfer paid or, for a duplicate, the invoice that was already paid',
+      description: 'The invoice that the transfer paid, or that was already paid in the case of a duplicate',
     }),
     ...likeliestFields(),
     claimedBy: Type.Array(NamedInvoiceSchema, {

@@ -154,6 +154,6 @@ export const exportFile = () =>
 export const BY = { help: 'your name for the audit log (default: your user name)' };
 /** The `--by` option for decisions that only a person can make. */
 export const DECIDED_BY = {
-  help: 'name of the person who decided, for the audit log (default: your user name)',
+  help: 'name of the person who decided, as recorded in the audit log (default: your user name)',
   before: 'network',
 };

@@ -122,7 +122,7 @@ const FULL_RETRY_S = '60';
 function tooManyOpen(): Problem {
   return new Problem(
     'UNAVAILABLE',
-    'Too many payment pages are open, for this link or in total. Poll /parts instead.',
+    'Too many payment pages are open, either with this link or in total. Poll /parts instead.',
     {
       headers: { 'Retry-After': FULL_RETRY_S },
     },

@@ -46,7 +46,7 @@ ${passkeys.length === 0 ? NUDGE : null}
 ${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
 <section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
 ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all other sessions (${sessions.length - 1})`)}</div>`}
-<section class="card form" aria-labelledby="anew"><h2 id="anew">Change your password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can also create a link.</p></section>`,
+<section class="card form" aria-labelledby="renew"><h2 id="renew">Change your password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can also create a link.</p></section>`,
     };
   });
   addPasskeyForms(routes, deps);

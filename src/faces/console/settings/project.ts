@@ -332,7 +332,7 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/project/unarchive',
     show: (visit, { view }) => ({
       ...{ title: 'Restore the project', about: view, fields: [], button: 'Restore' },
-      consequence: html`<p>Its API keys can create invoices again, for its active addresses. Check that these addresses are still in your wallet.</p>`,
+      consequence: html`<p>Its API keys can create invoices again at its active addresses. Check that these addresses are still in your wallet.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });

@@ -51,7 +51,10 @@ export const migrations = databaseCheck('migrations', async ({ read }) => {
   try {
     const pending = await read((tx) => pendingMigrations(tx));
     if (pending === 0) return good('the schema matches this release');
-    return failed(`${pending} ${pending === 1 ? "migration from this release hasn't" : "migrations from this release haven't"} run`, MIGRATE);
+    return failed(
+      `${pending} ${pending === 1 ? "migration from this release hasn't" : "migrations from this release haven't"} run`,
+      MIGRATE,
+    );
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) {
       return failed('the database contains no Quittance tables', MIGRATE);
@@ -67,7 +70,10 @@ export const schema = schemaCheck('schema', async ({ read }) => {
   const changes = await read(findSchemaChanges);
   if (changes.length === 0) return good('tables, constraints and triggers match this release');
   const told = changes.slice(0, MAX_TOLD).map(nameChange).join(', ');
-  return failed(`someone changed the schema: ${told}${changes.length > MAX_TOLD ? `, and ${changes.length - MAX_TOLD} more` : ''}`, CHANGED_SCHEMA);
+  return failed(
+    `someone changed the schema: ${told}${changes.length > MAX_TOLD ? `, and ${changes.length - MAX_TOLD} more` : ''}`,
+    CHANGED_SCHEMA,
+  );
 });
 const CHANGED_SCHEMA =
   'Find out who changed the schema, and restore it: see "The schema was changed" in docs/guides/tampering.md.';

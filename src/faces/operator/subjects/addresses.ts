@@ -483,7 +483,7 @@ type Switching = { projectId: string | undefined; addresses: readonly Candidate[
 const input = Type.Object({
   projectId: projectId(),
   entries: entries('<addresses...>', 'T…; "-" reads standard input'),
-  note: line('<text>', 'reason, for the audit log'),
+  note: line('<text>', 'reason (recorded in the audit log)'),
 });
 const switching = {
   method: 'POST' as const,

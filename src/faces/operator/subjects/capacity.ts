@@ -69,7 +69,7 @@ type CapacityDeps = { db: Sql; now(): UnixMs };
  */
 export const showCapacity = operation({
   action: 'showCapacity',
-  summary: 'Show how many payable amounts are free and how long they last, for the amounts in use',
+  summary: 'Show how many payable amounts are free for each amount in use, and how long they last',
   method: 'GET',
   path: '/capacity',
   command: 'address capacity',

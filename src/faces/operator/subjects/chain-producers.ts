@@ -461,7 +461,7 @@ const passOperation = localOperation({
   does: 'accept a block that no node can prove; the first run shows its content and the nodes that return it',
   input: Type.Object({
     block: needed('<number>', 'number of the block at which the watcher is waiting'),
-    reason: needed('<text>', 'reason, for the audit log'),
+    reason: needed('<text>', 'reason (recorded in the audit log)'),
     id: line('<block-id>', 'id of the block that you checked, 64 hexadecimal characters'),
     isConfirmed: flag('confirm that you checked the block against another source'),
     network: networkName(),

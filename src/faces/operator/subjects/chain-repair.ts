@@ -361,7 +361,7 @@ const repairOperation = localOperation({
   input: Type.Object({
     ...ofRange,
     isConfirmed: flag('change the ledger: remove transfers that are not on the chain, and record missing transfers'),
-    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: reason, for the audit log`),
+    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: reason (recorded in the audit log)`),
     invoice: lines(
       '<inv_…>',
       'an invoice that was PAID by a transfer that is not on the chain; repeat the option for each invoice',

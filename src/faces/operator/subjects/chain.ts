@@ -367,9 +367,13 @@ export const resumeChain = operation({
         description: 'Time of the halt that you saw; the request fails if the watcher has halted again since then',
       }),
     ),
-    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why the watcher can resume, for the audit log`, {
-      wire: 'Why the watcher can resume, for the audit log',
-    }),
+    reason: line(
+      '<text>',
+      say`with ${{ field: 'isSettled' }}: why the watcher can resume (recorded in the audit log)`,
+      {
+        wire: 'Why the watcher can resume (recorded in the audit log)',
+      },
+    ),
     network: networkName(),
   }),
   // `resumed` is `false` if the halt was only shown.

@@ -107,6 +107,6 @@ test('no backup at all is a concern from the first payment on', () => {
 test('of ten thousand transfers and more the number is a bound', () => {
   const open = { count: 10_000, amountMicro: 1n, oldestAt: NOW };
   expect(listConcerns({ ...calm, open })[0]?.text).toBe(
-    '10,000+ transfers match no open invoice: 0.000001 USDT in total, for the newest 10,000.',
+    '10,000+ transfers match no open invoice: 0.000001 USDT in total, of the newest 10,000.',
   );
 });

@@ -362,7 +362,7 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   const text =
     count === 1
       ? `1 transfer matches no open invoice: ${sum}.`
-      : `${many} transfers match no open invoice: ${sum} in total${count >= MAX_OPEN ? `, for the newest ${asSum(String(MAX_OPEN))}` : ''}.`;
+      : `${many} transfers match no open invoice: ${sum} in total${count >= MAX_OPEN ? `, of the newest ${asSum(String(MAX_OPEN))}` : ''}.`;
   return [
     {
       ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
