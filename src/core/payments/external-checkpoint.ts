@@ -13,7 +13,7 @@ export type LedgerLine = Readonly<{ ledgerId: string; restores: readonly string[
 export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
   const identity = await findLedgerIdentity(db);
   if (identity === null) return null;
-  const restores = await findActionsSince(db, 0, ['backup.restored', 'backup.accepted']);
+  const restores = await findActionsSince(db, 0, [], ['backup.restored', 'backup.accepted']);
   return { ledgerId: identity.id, restores: restores.map(({ seq, actedAt }) => `${seq} ${actedAt}`) };
 }
 

@@ -233,7 +233,7 @@ async function keepAlarms(keeping: Keeping): Promise<void> {
   const { open, audit, done } = await db.snapshot(async (tx) => {
     const head = (await findAuditHead(tx))?.seq ?? 0;
     const now = (await findSoundAlarms(tx, network)).alarms.filter(isKept);
-    return { open: now, audit: head, done: await findActionsSince(tx, before.audit, ['alarm.acknowledged']) };
+    return { open: now, audit: head, done: await findActionsSince(tx, before.audit, [], ['alarm.acknowledged']) };
   });
   const isOpen = (id: string) => open.some((alarm) => alarm.id === id);
   const acknowledged = new Set(
@@ -324,7 +324,7 @@ async function compareSettings(keeping: Keeping): Promise<void> {
     const asked = settings.audit < seen ? [...rows.values()] : differences(settings, rows);
     const names = asked.flatMap(({ table, id, name }) => [`${table}:${id}`, name]);
     const on = names.length === 0 ? [] : await findActionsOn(tx, settings.audit, names);
-    const ofAll = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, OF_ALL_ROWS);
+    const ofAll = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, [], OF_ALL_ROWS);
     const last = (await findAuditHead(tx))?.seq ?? 0;
     return { page: stored, found: rows, head: last, done: byName(on), isOfAll: ofAll.length > 0, before: settings };
   });

@@ -104,13 +104,16 @@ const found = {
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/** Returns the newest 1,000 actions of the given kinds after a log entry. Entries with a wrong seal are left out. */
+/**
+ * Returns the newest 1,000 actions after a log entry: actions on the given subjects, and actions of the given kinds on any subject. Entries
+ * with a wrong seal are left out.
+ */
 export const findActionsSince = answerOf(
   'operator-action-since',
   found,
   `select ${listColumns(found, '', sources)} from operator_actions
-   where seq > $1 and action = any($2::text[]) order by seq desc limit 1000`,
-  (seq: number, actions: readonly RecordedAction[]) => [seq, actions],
+   where seq > $1 and (subject = any($2::text[]) or action = any($3::text[])) order by seq desc limit 1000`,
+  (seq: number, subjects: readonly string[], actions: readonly RecordedAction[]) => [seq, subjects, actions],
   (rows) => rows.filter(({ isSound }) => isSound),
 );
 
