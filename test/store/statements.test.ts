@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allStatements } from '../../src/core/store/db/statement.ts';
+import { runSql } from '../contract/sql.ts';
 import { importStatements } from '../support/import-statements.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
@@ -67,6 +68,21 @@ test('no statement gives the text of an address without its account, by which it
       bare.push(name);
   }
   expect(bare).toEqual([]);
+});
+
+test('open alarms are counted by indexes, however many are closed', async () => {
+  await runSql(
+    database,
+    `insert into alarms (id, network, kind, subject, detail, raised_at, resolved_at, closed_mac)
+     select gen_random_uuid(), 'devnet', 'blind', n::text, '', now(), now(), decode(repeat('00', 24), 'hex')
+     from generate_series(1, 5000) n`,
+  );
+  await runSql(database, 'analyze alarms');
+  const { text = '' } = allStatements.find(({ name }) => name === 'alarms-count') ?? {};
+  const rows = await runSql(database, `explain ${text.replace('$1', "'devnet'")}`);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toMatch(/alarms_open/);
+  expect(plan).toMatch(/alarms_unclosed/);
 });
 
 type Field = { name: string; oid: number; from: { table: number; column: number } };
