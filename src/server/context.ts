@@ -34,7 +34,7 @@ import {
   type Seals,
 } from '../core/store/db/database.ts';
 import { createSeals } from '../core/store/db/seals.ts';
-import { createAdmission } from '../core/store/db/server-admission.ts';
+import { type Admission, createAdmission } from '../core/store/db/server-admission.ts';
 import type { SandboxControls } from '../faces/api/sandbox.ts';
 import type { ConfiguredProcess } from '../faces/operator/doctor/check.ts';
 import type { OperationDeps } from '../faces/operator/operation.ts';
@@ -190,9 +190,15 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
 
 /**
  * Connection pools: `requestDb` is for callers' requests, and `db` is for everything else. Both may be the same pool. `addressGuard` has
- * checked every address that they return.
+ * checked every address that they return. `admission` decides which servers all pools of this process may use.
  */
-type Databases = { db: Database; requestDb: Database; addressGuard: AddressGuard; seals: Seals | undefined };
+type Databases = {
+  db: Database;
+  requestDb: Database;
+  admission: Admission;
+  addressGuard: AddressGuard;
+  seals: Seals | undefined;
+};
 
 /** The watcher and the webhooks get three of ten connections, because they usually run that many statements at a time. */
 const RESERVED_SHARE = 0.3;
@@ -233,11 +239,11 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   const { roles, databasePoolSize } = config;
   if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {
     db = open(databasePoolSize);
-    return { db, requestDb: db, addressGuard, seals };
+    return { db, requestDb: db, admission, addressGuard, seals };
   }
   const reserved = Math.max(2, Math.floor(databasePoolSize * RESERVED_SHARE));
   db = open(reserved);
-  return { db, requestDb: open(databasePoolSize - reserved), addressGuard, seals };
+  return { db, requestDb: open(databasePoolSize - reserved), admission, addressGuard, seals };
 }
 
 /** Returns each pool once. */

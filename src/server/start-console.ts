@@ -59,6 +59,7 @@ export async function startConsole(
   const addressChecks = guardAdditions(context.addressGuard);
   const db = openDatabase({
     connection,
+    admission: context.admission,
     poolSize: POOL_SIZE,
     applicationName: 'quittance console',
     onError,

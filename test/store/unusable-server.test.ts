@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { formatAdminKey } from '../../src/core/domain/api-key.ts';
 import { claimLedger } from '../../src/core/store/db/claim-ledger.ts';
 import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { isLossyLedger } from '../../src/core/store/db/ledger-identity.ts';
 import { createAdmission } from '../../src/core/store/db/server-admission.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
+import { startConsoleOver } from '../admin/console-service.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -278,6 +280,17 @@ test('what one pool of a process has met the others know', async () => {
   await connect(one);
   await setPosition([8, 500]);
   await expect(connect(other)).rejects.toMatchObject(refusal(8, 500, '9 at 500'));
+});
+
+test('the console of a process refuses a server that its other pools would refuse', async () => {
+  const { url } = await startConsoleOver(database.connectionString);
+  // This server is on timeline 1, and further than that.
+  await setPosition([1, 500]);
+  const key = formatAdminKey('018f4c1e-0000-7000-8000-000000000000', new Uint8Array(32));
+  const ask = () => fetch(`${url}/admin/v1/projects`, { headers: { authorization: `Bearer ${key}` } });
+  expect((await ask()).status).toBe(503);
+  await runSql(database, `alter database ${database.connection.database} reset search_path`);
+  expect((await ask()).status).toBe(401);
 });
 
 test('a server that does not tell its position is taken as it is', async () => {
