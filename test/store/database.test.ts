@@ -5,6 +5,7 @@ import type { Sql } from '../../src/core/store/db/database.ts';
 import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { type Shape, unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
 
 const statement = <const Fields extends Shape>(shape: Fields, text: string) => unlistedStatement('', shape, text);
@@ -184,6 +185,30 @@ test('a transaction in which the failure of a statement was caught fails and wri
   } finally {
     letGo();
     await holder.close();
+    await db.close();
+    await database.drop();
+  }
+});
+
+test('times and isolation are the same whatever the database prefers, also of a statement outside a transaction', async () => {
+  const database = await createTestDatabase();
+  await withClient(database.owner, (client) =>
+    client.query(
+      `alter database ${database.owner.database} set datestyle = 'German';
+       alter database ${database.owner.database} set default_transaction_isolation = 'serializable'`,
+    ),
+  );
+  const db = openTestDatabase(database);
+  const read = statement(
+    { at: 'timestamptz', isolation: 'text' },
+    `select timestamptz '2026-09-01 12:00+00' as at, current_setting('transaction_isolation') as isolation`,
+  );
+  const found = [{ at: Date.parse('2026-09-01T12:00Z'), isolation: 'read committed' }];
+  try {
+    expect(await db.run(read, [])).toEqual(found);
+    expect(await db.transaction((tx) => tx.run(read, []))).toEqual(found);
+    expect(await db.session((session) => session.run(read, []))).toEqual(found);
+  } finally {
     await db.close();
     await database.drop();
   }

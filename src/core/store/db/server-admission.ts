@@ -4,7 +4,10 @@ import type pg from 'pg';
 type Position = { timeline: number; lsn: bigint };
 
 export type Admission = {
-  /** Decides whether a new connection's server may be used. If not, rejects with an error that counts as `DATABASE_UNAVAILABLE`. */
+  /**
+   * Decides whether a new connection's server may be used. If not, rejects with an error that counts as `DATABASE_UNAVAILABLE`. Also sets
+   * the session's date style and isolation level, without another round trip.
+   */
   admit(client: pg.ClientBase): Promise<void>;
   /** Returns the newest position that any connection has seen. */
   met(): Position;
@@ -19,7 +22,9 @@ export type Admission = {
 /** Several statements can create invoices at a time, so the newest commit must be among this many. */
 const MAX_REMEMBERED = 100;
 
-const READ_ONLY = `current_setting('transaction_read_only') as read_only`;
+// The role or the database may have other defaults. A startup parameter would do the same, but connection poolers refuse unknown ones.
+const DEFAULTS = `set_config('datestyle', 'ISO, MDY', false), set_config('default_transaction_isolation', 'read committed', false)`;
+const READ_ONLY = `current_setting('transaction_read_only') as read_only, ${DEFAULTS}`;
 const NO_POSITION = 'null::int as timeline, null::numeric as lsn';
 // A standby doesn't have its own position. As in all other statements, names aren't schema-qualified.
 const POSITION = `case when not pg_is_in_recovery() then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline,
