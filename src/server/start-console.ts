@@ -65,7 +65,6 @@ export async function startConsole(
     onError,
     ...(context.seals === undefined ? {} : { seals: context.seals }),
     addressChecks,
-    onShortage: context.shortage.onShortage,
   });
   let url = `http://${settings.host}:${settings.port}`;
   const consoleUrl = () => settings.url ?? url;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { inBackupSession } from '../../src/core/store/db/copy-session.ts';
-import type { Sql } from '../../src/core/store/db/database.ts';
+import { openDatabase, type Sql } from '../../src/core/store/db/database.ts';
 import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { type Shape, unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
@@ -208,6 +208,28 @@ test('times and isolation are the same whatever the database prefers, also of a 
     expect(await db.run(read, [])).toEqual(found);
     expect(await db.transaction((tx) => tx.run(read, []))).toEqual(found);
     expect(await db.session((session) => session.run(read, []))).toEqual(found);
+  } finally {
+    await db.close();
+    await database.drop();
+  }
+});
+
+test('a statement that is too large for a limit is no shortage, unlike one that finds the disk full', async () => {
+  const database = await createTestDatabase();
+  const told: string[] = [];
+  const db = openDatabase({
+    ...{ connection: database.connection, poolSize: 1, applicationName: 'test', onError: () => undefined },
+    onShortage: (what) => told.push(what),
+  });
+  const fail = (code: string) =>
+    expect(db.script(`do $$ begin raise exception using errcode = '${code}'; end $$`)).rejects.toMatchObject({
+      code: 'DATABASE_UNAVAILABLE',
+    });
+  try {
+    await fail('53400');
+    expect(told).toEqual([]);
+    await fail('53100');
+    expect(told).toEqual(['the database disk is full']);
   } finally {
     await db.close();
     await database.drop();

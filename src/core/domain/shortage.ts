@@ -15,6 +15,14 @@ export function shortageOf(sqlState: unknown): string | null {
   return Object.hasOwn(SHORTAGES, sqlState) ? SHORTAGES[sqlState as keyof typeof SHORTAGES] : SHORTAGES['53000'];
 }
 
+/**
+ * Whether only the statement itself was too large: configuration_limit_exceeded, as when a report exceeds `temp_file_limit`. Other
+ * statements still succeed, so invoices can be created.
+ */
+export function isOfStatementOnly(sqlState: unknown): boolean {
+  return sqlState === '53400';
+}
+
 /** Returns the shortage that caused a `DATABASE_UNAVAILABLE` error, or `null` for any other error. */
 export function shortageBehind(error: unknown): string | null {
   if (!isDatabaseUnavailable(error)) return null;

@@ -212,16 +212,21 @@ export type ShortageWatch = {
  */
 export function createShortageWatch({ troubles, now }: { troubles: HealthProblems; now(): number }): ShortageWatch {
   let refusedAt: number | null = null;
+  const onShortage = (what: string) => {
+    refusedAt = now();
+    const detail = `${what}: until this is fixed, new invoices are refused and payments are not recorded`;
+    troubles.set('database-full', [{ kind: 'database-full', network: null, subject: '', detail, isReady: false }]);
+  };
   return {
-    onShortage: (what) => {
-      refusedAt = now();
-      const detail = `${what}: until this is fixed, new invoices are refused and payments are not recorded`;
-      troubles.set('database-full', [{ kind: 'database-full', network: null, subject: '', detail, isReady: false }]);
-    },
+    onShortage,
     look: async (db) => {
       if (refusedAt === null || Math.abs(now() - refusedAt) < QUIET_MS) return;
-      // If this is refused, `onShortage` is called, and the waiting time starts again.
-      await findShortage(db);
+      await findShortage(db).catch((error: unknown) => {
+        const what = shortageBehind(error);
+        // The waiting time starts again.
+        if (what !== null) onShortage(what);
+        throw error;
+      });
       refusedAt = null;
       troubles.set('database-full', []);
     },

@@ -1,16 +1,17 @@
 import { AppError } from '../../domain/errors.ts';
-import { shortageOf } from '../../domain/shortage.ts';
+import { isOfStatementOnly, shortageOf } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 
 /**
  * Rethrows a node-postgres error. If the database doesn't respond or is short of a resource, the error is rethrown as
- * `DATABASE_UNAVAILABLE`; in case of a shortage, `onShortage` is called first.
+ * `DATABASE_UNAVAILABLE`; in case of a shortage that affects other statements too, `onShortage` is called first.
  */
 export function rethrow(error: unknown, onShortage?: (what: string) => void): never {
   if (!isUnavailable(error)) throw error;
   const reason = reasonOf(error);
-  const shortage = shortageOf((error as { code?: unknown }).code);
-  if (shortage !== null) onShortage?.(shortage);
+  const { code } = error as { code?: unknown };
+  const shortage = shortageOf(code);
+  if (shortage !== null && !isOfStatementOnly(code)) onShortage?.(shortage);
   throw new AppError('DATABASE_UNAVAILABLE', `${shortage ?? 'the database does not respond'}: ${reason}`, {
     retryable: true,
     cause: error,
