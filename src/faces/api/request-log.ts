@@ -8,6 +8,7 @@ import { type Loop, startLoop } from '../../core/runtime/loop.ts';
 import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
 import {
   forgetOldRequests,
+  holdsOldRequests,
   insertRequests,
   type LoggedRequest,
   type RequestBatch,
@@ -35,6 +36,8 @@ type Deps = {
 
 const KEPT_MS = 30 * 86_400_000;
 const HOUR_MS = 3_600_000;
+/** Each try may wait several seconds for a lock, and holds up the readers of a partition meanwhile. */
+const FORGET_RETRY_MS = 600_000;
 const PAUSE_MS = 1000;
 /** The pause under load, which limits the number of statements per second. */
 const SHORT_PAUSE_MS = 250;
@@ -67,21 +70,41 @@ function startWriting(
   writer: Writer,
   losses: { tell(): void },
 ): Loop {
-  let forgotInHour = -1;
+  const forget = createForgetting({ db, log, certainNow });
   return startLoop({
     name: 'log of requests',
     log,
     maxPauseMs: MAX_PAUSE_MS,
     run: async () => {
       losses.tell();
-      const hour = Math.floor(certainNow() / HOUR_MS);
-      // Delete old rows before the first write, because the partition may hold rows from weeks ago.
-      if (hour !== forgotInHour) await forgetOldRequests(db, unixMs(Math.max(0, certainNow() - KEPT_MS)));
-      forgotInHour = hour;
+      await forget();
       const written = await writer.write();
       return written > TOGETHER ? SHORT_PAUSE_MS : PAUSE_MS;
     },
   });
+}
+
+/**
+ * Returns a function that deletes old requests once an hour. A long `pg_dump` prevents this, but not writing. So the function throws only if
+ * the partition that is written next may still hold requests from weeks ago.
+ */
+function createForgetting({ db, log, certainNow }: Pick<Deps, 'db' | 'log' | 'certainNow'>): () => Promise<void> {
+  let forgotInHour = -1;
+  let pausedUntilMs = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const now = certainNow();
+    const hour = Math.floor(now / HOUR_MS);
+    if (hour === forgotInHour || performance.now() < pausedUntilMs) return;
+    const before = unixMs(Math.max(0, now - KEPT_MS));
+    try {
+      await forgetOldRequests(db, before);
+      forgotInHour = hour;
+    } catch (error) {
+      if (await holdsOldRequests(db, [now, unixMs(now + FORGET_RETRY_MS)], before)) throw error;
+      pausedUntilMs = performance.now() + FORGET_RETRY_MS;
+      log.warn({ err: error }, 'could not delete old requests from the request log; retrying in ten minutes');
+    }
+  };
 }
 
 async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {

@@ -88,3 +88,12 @@ export const forgetOldRequests = answerOf(
   (before: UnixMs) => [new Date(before)],
   () => undefined,
 );
+
+/** Whether any partition for one of these times still has requests from before `before`. */
+export const holdsOldRequests = answerOf(
+  'requests-old-in-slot',
+  { any: 'bool' },
+  'select exists (select from requests where slot = any($1::int4[]) and at < $2) as any',
+  (times: readonly UnixMs[], before: UnixMs) => [times.map((time) => String(slotOf(time))), new Date(before)],
+  ([row]) => row?.any === true,
+);
