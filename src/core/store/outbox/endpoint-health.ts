@@ -82,6 +82,9 @@ export const findLongFailingEndpoints = rowsOf(
   (before: UnixMs) => [new Date(before)],
 );
 
+/** For each adapter, this many pending deliveries are read, soonest first, because all deliveries wait meanwhile. */
+const MOST_READ = 20_000;
+
 /**
  * Returns up to a thousand callback URLs of adapter orders that are failing, judging by their pending deliveries. Each URL has the
  * approximate time when it started to fail.
@@ -90,7 +93,9 @@ export const findFailingCallbackUrls = rowsOf(
   'callback-urls-failing',
   { endpointId: 'uuid', url: 'text', failingSince: 'timestamptz' },
   `select d.endpoint_id, o.notify_url as url, min(d.created_at) as failing_since
-   from webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = 'pending'
+   from webhook_endpoints w cross join lateral (
+     select d.* from deliveries d where d.endpoint_id = w.id and d.status = 'pending'
+     order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_READ}) d
    join adapter_orders o on o.project_id = d.project_id and o.invoice_id = d.invoice_id
    where w.adapter is not null and w.disabled_at is null and d.attempt_count > 0 and d.last_error ~ '${OUTAGE}'
    group by d.endpoint_id, o.notify_url order by failing_since desc limit 1000`,

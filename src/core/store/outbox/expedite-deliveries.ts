@@ -10,6 +10,8 @@ import { isPaused } from './endpoint-health.ts';
 const MOST_ATTEMPTS = 240;
 /** For each endpoint, this many deliveries are considered, soonest first. After a short outage, no more than this many are waiting. */
 const MOST_SEEN = 5000;
+/** An adapter gets only the payments of an order, which are one or two. */
+const MOST_PER_ORDER = 100;
 
 /**
  * The SQL that says whether a waiting delivery may be expedited. A delivery in progress (counted but not logged) isn't waiting. A delivery
@@ -43,9 +45,31 @@ export const expediteChosen = (now: string) => `picked as materialized (
        max_attempts = case when d.attempt_count = 0 then d.max_attempts else least(d.max_attempts + 1, d.attempt_count + ${MAX_ATTEMPTS}) end
      where d.ctid = any (array(select tuple from picked)))`;
 
-const AT_TARGET = `(asked.url is null or exists (
-           select from adapter_orders o
-           where o.project_id = d.project_id and o.invoice_id = d.invoice_id and o.notify_url = asked.url))`;
+/** A URL with fewer orders than this is found by its orders. Others, such as the only URL of a shop, are found by their deliveries. */
+const MANY_ORDERS = 1000;
+/** The SQL for an adapter's orders with the URL `asked.url`. The hash is in an index, and a URL may be too long for one. */
+const ORDERS_AT = (asked: string) =>
+  `adapter_orders o where o.endpoint_id = ${asked}.id and hashtextextended(o.notify_url, 0) = hashtextextended(${asked}.url, 0) and o.notify_url = ${asked}.url`;
+
+/**
+ * The SQL for the pending deliveries at the target `asked` that are due before or after `$4`. Each order may have its own URL, and an
+ * adapter with a long backlog has thousands of them. Looking through the whole backlog for each URL would hold up all deliveries.
+ */
+const pendingAt = (due: '<=' | '>') => `(
+         (select d.ctid as tuple, d.* from deliveries d
+          where not asked.is_rare and d.endpoint_id = asked.id and d.status = 'pending' and d.next_attempt_at ${due} $4
+            and (asked.url is null or ${due === '>' ? `d.last_error ~ '${OUTAGE}' and` : ''} exists (
+              select from adapter_orders o
+              where o.project_id = d.project_id and o.invoice_id = d.invoice_id and o.notify_url = asked.url))
+          order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_SEEN})
+         union all
+         select d.* from (
+           select o.project_id, o.invoice_id from ${ORDERS_AT('asked')} and asked.is_rare limit ${MANY_ORDERS}) o
+         cross join lateral (
+           select d.ctid as tuple, d.* from deliveries d
+           where d.endpoint_id = asked.id and d.invoice_id = o.invoice_id and d.status = 'pending' and d.next_attempt_at ${due} $4
+             and d.project_id = o.project_id${due === '>' ? ` and d.last_error ~ '${OUTAGE}'` : ''}
+           order by d.sequence limit ${MOST_PER_ORDER}) d) d`;
 
 /**
  * Makes waiting deliveries due now. For a target that has recovered, these are all deliveries except events that must wait for an earlier
@@ -57,23 +81,22 @@ export const bringDeliveriesForward = rowsOf(
   'delivery-hasten-waiting',
   { eventId: 'uuid', endpointId: 'uuid', callbackUrl: 'text?', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (
-     select w.id, asked.url, asked.is_back, coalesce(asked.returned_at, '-infinity') as returned_at
-     from unnest($1::uuid[], $2::bool[], $3::timestamptz[], $5::text[]) asked (id, is_back, returned_at, url)
+     select w.id, asked.url, asked.is_back, coalesce(asked.returned_at, '-infinity') as returned_at, asked.is_rare
+     from (
+       select a.*, a.url is not null and (
+         select count(*) from (select from ${ORDERS_AT('a')} limit ${MANY_ORDERS}) o) < ${MANY_ORDERS} as is_rare
+       from unnest($1::uuid[], $2::bool[], $3::timestamptz[], $5::text[]) a (id, is_back, returned_at, url) offset 0) asked
      join webhook_endpoints w on w.id = asked.id
      where w.disabled_at is null and (asked.is_back or (
        (w.failing_since is not null or asked.url is not null) and not ${isPaused('w', '$4::timestamptz')} and not exists (
-         select from deliveries d
-         where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $4 and ${AT_TARGET} and coalesce((
+         select from ${pendingAt('<=')}
+         where coalesce((
            select e.next_attempt_at from deliveries e
            where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending'
            order by e.sequence limit 1), '-infinity') <= $4)))),
    chosen as materialized (
      select d.tuple, d.next_attempt_at as due_at, asked.url from asked cross join lateral (
-       select d.tuple, d.next_attempt_at from (
-         select d.ctid as tuple, d.* from deliveries d
-         where d.endpoint_id = asked.id and d.status = 'pending' and d.next_attempt_at > $4 and ${AT_TARGET}
-           and (asked.url is null or d.last_error ~ '${OUTAGE}')
-         order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_SEEN}) d
+       select d.tuple, d.next_attempt_at from ${pendingAt('>')}
        where (asked.is_back or d.attempt_count > 0) and ${mayBeExpedited('d', '$4', 'asked.returned_at')}
          and (d.attempt_count > 0 or not exists (
            select from deliveries e
