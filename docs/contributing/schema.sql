@@ -55,6 +55,7 @@ create table adapter_orders (
   constraint adapter_orders_return_url_check CHECK (((char_length(return_url) >= 1) AND (char_length(return_url) <= 2048))),
   constraint adapter_orders_type_check CHECK (((char_length(type) >= 1) AND (char_length(type) <= 50)))
 );
+CREATE INDEX adapter_orders_url ON adapter_orders USING btree (endpoint_id, hashtextextended(notify_url, (0)::bigint));
 CREATE TRIGGER adapter_orders_are_kept BEFORE DELETE OR TRUNCATE ON adapter_orders FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER adapter_orders_keep_what_they_are BEFORE UPDATE ON adapter_orders FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 

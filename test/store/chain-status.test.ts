@@ -105,7 +105,7 @@ test('a watcher that no node has answered yet shows its nodes, and the heights t
   const seen = { blind: 'no node is available', nodes, catchUp: null };
   await saveNodesStatus(db, 'mainnet', unixMs(NOW), seen);
   expect(await findChainStatus(db, 'mainnet')).toBeNull();
-  await save(node('a'));
+  await save(node('a', {}));
   await saveNodesStatus(db, 'devnet', unixMs(NOW + 5000), seen);
   expect(await findChainStatus(db, 'devnet')).toMatchObject({
     updatedAt: NOW + 5000,
