@@ -35,7 +35,7 @@ export default defineConfig({
     // gives it back.
     isolate: false,
     // Two more than there are cores: beside two that simulate, others mostly wait. More than four crowd PostgreSQL's connections.
-    maxWorkers: Math.min(4, availableParallelism() + 2),
+    maxWorkers: Math.min(6, availableParallelism() + 4),
     sequence: { sequencer: LongestFirst },
     // Ends what hangs; the longest take ten seconds, and beside other work on a machine many times that.
     testTimeout: 300_000,

@@ -106,7 +106,13 @@ const SETTINGS = {
   full_page_writes: 'on',
 } as const;
 
-const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } as const;
+/** Tests share one server between their workers. */
+const NOT_DURABLE = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '250',
+} as const;
 
 type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
