@@ -51,7 +51,7 @@ test('within a minute after the second of two operators went down, an alarm name
   await world.run(15, filler);
   expect(await world.alarms()).toEqual(['nodes-disagree']);
   expect(await world.alarmDetail('nodes-disagree')).toMatch(
-    new RegExp(`^block ${number} .* waits until 2 operators return its USDT logs; so far a\\. .*No invoice paid`),
+    new RegExp(`^block ${number} .* waits until 2 operators return the same USDT logs; so far a: .*No invoice paid`),
   );
   nodes.push(second);
   await world.run(20, filler);

@@ -8,7 +8,7 @@ import type { FollowDeps } from './following.ts';
 import { addVote, type ChainWindow, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
 /** A node can be this many blocks behind another without being faulty. */
-const LAG_BLOCKS = 3;
+export const LAG_BLOCKS = 3;
 /** Maximum number of blocks whose logs are requested in one step: at the head, and while catching up. */
 const STEP_BLOCKS = 4;
 const BEHIND_STEP_BLOCKS = 64;
@@ -94,7 +94,7 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
     const open = asked.filter(({ agreed }) => agreed === null).slice(0, isBehind ? BEHIND_STEP_BLOCKS : STEP_BLOCKS);
     const operators = ofDifferentOperators(nodes, nodes.length);
     const nowMs = performance.now();
-    await noteWaiting(window.blocks.find(({ agreed }) => agreed === null) ?? null);
+    await noteWaiting(window.blocks.find(({ agreed }) => agreed === null));
     if (open.length === 0 || operators.length < deps.agreement || nowMs < nextMs) return;
     nextMs = nowMs + (isBehind ? BEHIND_PAUSE_MS : deps.blockMs / 2);
     await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
@@ -102,14 +102,14 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
       if (examined === null) return;
       // If no known key signed a block, other nodes may have a good reason not to have it.
       const mayLag = block.signer === null || block.number > window.tip().number - LAG_BLOCKS;
-      const differ = isDisputed(block);
-      const isRetry = differ && nowMs >= disputeNextMs;
+      const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
+      const isRetry = isDisputed && nowMs >= disputeNextMs;
       const silent = operators.filter(({ operator }) => !block.votes.has(operator));
       // Nobody blames an operator that lacks a block without a known signer, so don't rely on the first ones.
-      const isAnyones = differ || block.signer === null;
+      const isAnyones = isDisputed || block.signer === null;
       const wanted = isRetry ? operators : isAnyones ? silent : silent.slice(0, deps.agreement - 1);
       await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
-      if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
+      if (block.agreed === null && isRetry && !mayLag) await logOpen(deps, block);
     });
     if (isBehind && open.some(({ agreed }) => agreed !== null)) nextMs = nowMs;
     if (nowMs >= disputeNextMs) disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
@@ -127,47 +127,31 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
 }
 
 /**
- * Returns a function that raises an alarm if the oldest block that waits for agreement stays the same for too long, which is the case while
- * too few operators answer. A dispute between operators has its own words.
+ * Returns a function that raises an alarm if the oldest block that waits for agreement stays the same for too long, which is also the case
+ * while too few operators answer.
  */
-function createWaitingNote({
-  agreement,
-  alarms,
-  blockMs,
-  pool,
-}: FollowDeps): (oldest: WindowBlock | null) => Promise<void> {
-  let waiting: { id: string; nextMs: number } | null = null;
+function createWaitingNote(deps: FollowDeps): (oldest: WindowBlock | undefined) => Promise<void> {
+  let waiting = { id: '', nextMs: 0 };
   return async (oldest) => {
-    const nowMs = performance.now();
-    if (oldest === null) waiting = null;
-    else if (waiting?.id !== oldest.id) waiting = { id: oldest.id, nextMs: nowMs + WAITING_BLOCKS * blockMs };
-    if (oldest === null || waiting === null || nowMs < waiting.nextMs || isDisputed(oldest)) return;
-    waiting.nextMs = nowMs + WAITING_BLOCKS * blockMs;
-    const { number, id, votes } = oldest;
-    const shown = [...votes.values()].map(({ origin }) => origin);
-    await alarms.raise(
-      'nodes-disagree',
-      '',
-      `block ${number} (${id}) waits until ${agreement} operators return its USDT logs; so far ${shown.join(', ') || 'none does'}. Nodes: ${describeNodes(pool)}. ` +
-        'No invoice paid in this or a later block becomes PAID. Repair the node that does not respond, or add a node from another operator.',
-    );
+    const [nowMs, patienceMs] = [performance.now(), WAITING_BLOCKS * deps.blockMs];
+    if (oldest?.id !== waiting.id) waiting = { id: oldest?.id ?? '', nextMs: nowMs + patienceMs };
+    if (oldest === undefined || nowMs < waiting.nextMs) return;
+    waiting.nextMs = nowMs + patienceMs;
+    await logOpen(deps, oldest);
   };
 }
 
-function isDisputed({ votes }: WindowBlock): boolean {
-  return new Set([...votes.values()].map(({ logs }) => logs.digest)).size > 1;
-}
-
-/** Reports a dispute about the oldest block only, because the others have to wait for it anyway. */
-async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
+/** Reports the oldest block only, because the others have to wait for it anyway. */
+async function logOpen({ agreement, alarms, pool }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
   const shown = [...votes.values()].map(
     ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,
   );
   await alarms.raise(
     'nodes-disagree',
     '',
-    `block ${number} (${id}) waits until ${agreement} operators return the same USDT logs; so far ${shown.join(', ')}. ` +
-      'No invoice paid in this or a later block becomes PAID. Add a node from another operator, or wait until another node responds correctly.',
+    `block ${number} (${id}) waits until ${agreement} operators return the same USDT logs; so far ${shown.join(', ') || 'none'}. ` +
+      'No invoice paid in this or a later block becomes PAID. Repair the node that is wrong or does not respond, or add a node from another ' +
+      `operator. Nodes: ${describeNodes(pool)}`,
   );
 }
 
