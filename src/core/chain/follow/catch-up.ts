@@ -90,7 +90,7 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
     }
   };
   const lacksNext = (node: Node, last: number): AppError => {
-    const reason = `${node.origin} reports block ${last} as irreversible, but does not return block ${window.tip().number + 1}`;
+    const reason = `${node.origin} reports block ${last} as irreversible, but does not return block ${window.tip().number + 1} with its logs`;
     deps.pool.report(node, 'incomplete', reason);
     avoidance.avoid(node);
     return new AppError('NODE_REFUSED', reason, { retryable: true });
@@ -124,7 +124,7 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
             if (next.source !== node) ahead.dismiss(next.source);
             throw error;
           });
-          failures.forgive(next.source);
+          if (next.source === node) failures.forgive(node);
           pending.push(next);
           const count = pending.reduce((sum, { blocks }) => sum + blocks.length, 0);
           if (count >= BATCH_BLOCKS / 2 || !ahead.isNextThere()) await recordPending();
@@ -270,7 +270,7 @@ function createFailures() {
     failuresOf,
     countFailure,
     clear: () => counts.clear(),
-    /** Call this when a node's range has been added to the verified blocks. */
+    /** Call this when a range of the preferred node has been added to the verified blocks. */
     forgive: (node: Node) => {
       if (failuresOf(node) < MAX_RANGE_FAILURES) counts.delete(node.origin);
     },
