@@ -72,7 +72,7 @@ export type ReadBlock = {
 
 /**
  * Reads the block at a height and its USDT logs, and checks the logs against the block. The block and its logs come from the same node,
- * unless only another node shows all of the block's bytes. Returns `null` if the node doesn't have it yet. A miss costs one request, and a
+ * unless only another node shows all of the block's bytes, or only another node shows the logs. Returns `null` if the node doesn't have it yet. A miss costs one request, and a
  * block costs two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
  */
 export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
@@ -181,14 +181,21 @@ async function findAgreed(deps: ReadDeps, heard: readonly Word[], number: number
 
 /** Returns the proven block with the logs of the first of these nodes that shows them. */
 async function firstLogs(deps: ReadDeps, block: ExaminedBlock, nodes: readonly Node[]): Promise<ReadBlock> {
+  const failures: unknown[] = [];
   for (const node of nodes) {
-    const logs = await readLogsIfThere(deps, node, block).catch(orNull);
-    if (logs !== null) return { node, block, logs, word: null };
+    try {
+      const logs = await readLogsIfThere(deps, node, block);
+      if (logs !== null) return { node, block, logs, word: null };
+    } catch (error) {
+      orNull(error);
+      failures.push(error);
+    }
   }
+  // The logs of every node contradict the block.
+  if (failures.length === nodes.length) throw failures[0];
   const origins = nodes.map(({ origin }) => origin).join(', ');
-  throw new AppError('NODES_DISAGREE', `no node has returned the logs for block ${block.number} yet: ${origins}`, {
-    retryable: true,
-  });
+  const detail = `none of these nodes has returned the logs for block ${block.number} yet: ${origins}`;
+  throw new AppError('NODES_DISAGREE', detail, { retryable: true });
 }
 
 function neededBy({ agreement }: ReadDeps): number {
