@@ -94,7 +94,8 @@ export function startNotifier(options: NotifierOptions): { stop(): Promise<void>
       });
       if (!isKept && !isStalled()) return pollMs;
       const channels = await listNotifyChannels(db);
-      if (channels.length > 0) await collectNews(options, channels);
+      let planned = 0;
+      if (channels.length > 0) await collectNews({ ...options, count: () => planned++ }, channels);
       for (const channel of channels) {
         const line = lines.get(channel.id) ?? createChannelLine(lineDeps);
         lines.set(channel.id, line);
@@ -160,7 +161,8 @@ function describe({ kind, name, failingSince, lastError }: NotifyChannel, id: st
   return `Quittance cannot reach the notification channel ${id} (${kind}, ${oneLine(name, MAX_SHOWN)})${since}: ${lastError ?? ''}. It keeps unsent notifications for one day. Test the channel with: quittance notify test ${id}`;
 }
 
-type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+/** `count` counts the news of a round, which are sent in this order. */
+type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array; count(): number };
 
 const DAY_MS = 86_400_000;
 
@@ -231,16 +233,13 @@ async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: Uni
   await plan(deps, { channelId: id, about, phase: 'raised', isUrgent: false }, words);
 }
 
-/** Within the same millisecond, a beginning sorts before an end. */
-const ORDER: Readonly<Record<Phase, number>> = { raised: 0, over: 1 };
-
 type About = { channelId: string; about: string; phase: Phase; isUrgent: boolean };
 
-async function plan({ db, now, random }: NewsDeps, about: About, { title, body }: Words): Promise<void> {
+async function plan({ db, now, random, count }: NewsDeps, about: About, { title, body }: Words): Promise<void> {
   const createdAt = now();
   await planNotification(db, {
     ...about,
-    id: uuidV7(createdAt, random(10), ORDER[about.phase]),
+    id: uuidV7(createdAt, random(10), count()),
     title,
     body,
     createdAt,
