@@ -5,6 +5,7 @@ import { acceptRestore, restoreBackup } from '../../faces/operator/backup/restor
 import { formatFields, writeText } from '../../faces/operator/command-words.ts';
 
 import { readReason } from '../../faces/operator/input/readers.ts';
+import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
@@ -16,7 +17,8 @@ export async function printRestored(terminal: Terminal, file: string, options: R
   const path = resolve(file);
   const actor = cliActor(terminal, options.by);
   const unauthenticated = options.unauthenticated === true ? readReason(options.reason) : null;
-  // A wrong path is reported before a database is created.
+  // A wrong setting or path is reported before a database is created.
+  loadConfig(terminal);
   await refuseOtherFiles(path);
   const { view, authenticity } = await withDatabase(
     terminal,
