@@ -1191,7 +1191,7 @@ export interface components {
             /** @description Invoices whose payers looked up this transfer and thus claimed it. This is not proof: let a person decide. */
             claimedBy: components["schemas"]["NamedInvoice"][];
             from: string;
-            /** @description The invoice that the transfer paid, or that was already paid in the case of a duplicate */
+            /** @description The invoice that the transfer paid, or would have paid if it is a duplicate */
             invoice: null | components["schemas"]["NamedInvoice"];
             /**
              * @description unmatched: matches no payable amount. duplicate: matches an invoice that was already paid. matched: paid an invoice.
@@ -1199,7 +1199,7 @@ export interface components {
              */
             kind: "unmatched" | "duplicate" | "matched";
             logIndex: number;
-            /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
+            /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
             nearestInvoice: null | components["schemas"]["NamedInvoice"];
             reason: null | components["schemas"]["MismatchReason"];
             /** @description The transfer that returned the full amount to the sender, as recorded in the ledger */
@@ -1223,7 +1223,7 @@ export interface components {
                 claim: components["schemas"]["Claim"];
                 from: string;
                 logIndex: number;
-                /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
                 nearestInvoice: null | components["schemas"]["NamedInvoice"];
                 reason: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -1261,7 +1261,7 @@ export interface components {
                 /** @description The invoice that was already paid */
                 invoiceId: string;
                 logIndex: number;
-                /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
                 nearestInvoice?: null | components["schemas"]["NamedInvoice"];
                 reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -1374,7 +1374,7 @@ export interface components {
                 blockTime: string;
                 from: string;
                 logIndex: number;
-                /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
                 nearestInvoice?: null | components["schemas"]["NamedInvoice"];
                 reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -1483,7 +1483,7 @@ export interface operations {
                 after?: string;
                 /** @example 100 */
                 limit?: number;
-                /** @description Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then contains `next`: send it as `after`. */
+                /** @description Only events of these types, such as `invoice.paid,transfer.unmatched`. The response then contains `next`: send it as `after`. */
                 types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "transfer.claimed" | "transfer.resolved" | "endpoint.disabled" | "ping")[];
                 /** @description Seconds to wait for an event before returning an empty page. */
                 wait?: number;

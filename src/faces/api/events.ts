@@ -132,7 +132,7 @@ const schema = {
       Type.Array(Type.Union(EVENT_TYPES.map((type) => Type.Literal(type))), {
         ...{ minItems: 1, uniqueItems: true },
         description:
-          'Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then contains `next`: send it as `after`.',
+          'Only events of these types, such as `invoice.paid,transfer.unmatched`. The response then contains `next`: send it as `after`.',
       }),
     ),
     wait: Type.Optional(

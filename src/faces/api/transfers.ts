@@ -89,7 +89,7 @@ const TransferSchema = Type.Object(
       },
     ),
     invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-      description: 'The invoice that the transfer paid, or that was already paid in the case of a duplicate',
+      description: 'The invoice that the transfer paid, or would have paid if it is a duplicate',
     }),
     ...likeliestFields(),
     claimedBy: Type.Array(NamedInvoiceSchema, {
