@@ -9,6 +9,7 @@ import { startReceiverWatch } from '../../src/core/webhooks/watch-endpoints.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { replayDeliveries } from '../../src/faces/operator/subjects/delivery-replay.ts';
 import { disableEndpoint, enableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import { someCases } from '../support/some-cases.ts';
@@ -270,20 +271,67 @@ test('a paid order that its shop does not take for 15 minutes is an alarm of its
   await eventually(alarm, (found) => found === undefined);
 });
 
-test('a paid order that its shop was never told of stays an alarm after the last attempt, until it is sent again and accepted', async () => {
-  const shop = await shopFor(500);
-  await pay(await order(shop));
-  await liveOn(async () => (await callbacks())[0]?.['status'] === 'dead');
+/** Starts the watch, and returns the details of the open alarms about callbacks by their subjects. */
+function watchCallbacks() {
   const log = createLogger({ level: 'silent' });
   const watch = startReceiverWatch({ db: service.db, now, log, checkMs: 10 });
   onTestFinished(() => watch.stop());
-  const alarm = async () => (await findOpenAlarms(service.db, 'devnet')).find(({ kind }) => kind === 'webhook-failing');
-  const { detail } = (await eventually(alarm, (found) => found !== undefined)) ?? {};
-  expect(detail).toMatch(/^One paid order .*http_500/);
+  return async () => {
+    const open = (await findOpenAlarms(service.db, 'devnet')).filter(({ kind }) => kind === 'webhook-failing');
+    return Object.fromEntries(open.map(({ subject, detail }) => [subject, detail]));
+  };
+}
+
+test('a paid order that its shop was never told of is an alarm of its own after the last attempt, until it is sent again', async () => {
+  const shop = await shopFor(500);
+  await pay(await order(shop));
+  await liveOn(async () => (await callbacks())[0]?.['status'] === 'dead');
+  const open = watchCallbacks();
+  const givenUp = `${encodeId('whe', adapter.id)} given up`;
+  const detail = (await eventually(open, (found) => givenUp in found))[givenUp];
+  expect(detail).toMatch(/^One paid order .*given up: .*http_500/);
+  const [, command = ''] = detail?.split('run: quittance ') ?? [];
+  const replayed = await runCli([...command.split(' '), '--dry-run', '--json'], {
+    env: { DATABASE_URL: service.connectionString },
+  });
+  expect(replayed.json).toMatchObject({ found: { total: 1, dead: 1 } });
   shop.answer = () => 'ok';
   const eventIds = (await callbacks()).map(({ event_id: id }) => String(id));
   await replayDeliveries(service.db, { endpointId: adapter.id, eventIds, now: now() });
   await runSql(service, 'notify quittance_deliveries');
   await eventually(callbacks, ([row]) => row?.['status'] === 'delivered');
-  await eventually(alarm, (found) => found === undefined);
+  await eventually(open, (found) => Object.keys(found).length === 0);
+});
+
+test('a callback that can never succeed does not hide the next outage of its adapter, and is no alarm after seven days', async () => {
+  const gone = await shopFor(500);
+  await pay(await order(gone));
+  await liveOn(async () => (await callbacks())[0]?.['status'] === 'dead');
+  const open = watchCallbacks();
+  const subject = encodeId('whe', adapter.id);
+  await eventually(open, (found) => `${subject} given up` in found);
+  await pay(await order(await shopFor(503)));
+  await eventually(callbacks, ([, next]) => Number(next?.['made']) > 0);
+  service.clock.advance(16 * 60_000);
+  const both = await eventually(open, (found) => subject in found);
+  expect(both).toHaveProperty([`${subject} given up`]);
+  expect(both[subject]).toMatch(/^One paid order .*http_503/);
+  service.clock.advance(7 * 24 * HOUR_MS);
+  await eventually(open, (found) => !(`${subject} given up` in found));
+});
+
+test('the callback of an expired order is no alarm', async () => {
+  await pay(await order(await shopFor(500)));
+  await eventually(callbacks, ([row]) => Number(row?.['made']) > 0);
+  // Only BEpusdt has such a callback.
+  await runSql(service, 'alter table events disable trigger user');
+  await runSql(service, `update events set type = 'invoice.expired' where type = 'invoice.paid'`);
+  const open = watchCallbacks();
+  service.clock.advance(16 * 60_000);
+  await runSql(service, `update webhook_endpoints set failing_since = $1 where adapter is null`, [
+    new Date(now() - HOUR_MS),
+  ]);
+  expect(Object.keys(await eventually(open, (found) => Object.keys(found).length > 0))).not.toContain(
+    encodeId('whe', adapter.id),
+  );
 });

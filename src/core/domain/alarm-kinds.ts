@@ -369,13 +369,14 @@ const ROWS = {
     advice: say`Look at the newest orders. If you are running a sale, raise the limits: "${{ command: 'project update' }}". If someone is flooding the shop, limit the orders per visitor in the shop. The alarm clears when half of both limits is free.`,
   },
   'webhook-failing': {
-    means: 'All attempts to reach a webhook endpoint have failed for 15 minutes.',
+    means:
+      "All attempts to reach a webhook endpoint, or to report a paid order to an adapter's shop, have failed for 15 minutes.",
     impact: "The shop isn't notified of payments. Quittance keeps its events and retries.",
     scope: 'project',
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". If Quittance has given up on a callback, send it again with "${{ command: 'deliveries replay' }}". The alarm clears when the receiver accepts an event, or for an adapter, when the shop has accepted every callback.`,
+    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". If the subject ends in "given up", Quittance has stopped trying: send the callbacks again with "${{ command: 'deliveries replay' }}". The alarm clears when the receiver accepts an event, or for an adapter, when no callback of a paid order fails. The alarm clears for callbacks that Quittance gave up when you send them again, or after 7 days.`,
   },
   'webhook-disabled': {
     means: 'A webhook endpoint returned 410, or failed for five days, so it is disabled.',

@@ -24,11 +24,14 @@ type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number; loops?
 
 /** Within this time, most receivers have restarted or been repaired. */
 const FAILING_MS = 15 * 60_000;
+/** Within this time, an operator has sent a callback again, or told the shop in another way. */
+const GIVEN_UP_MS = 7 * 86_400_000;
 const CHECK_MS = 15_000;
 
 /**
  * Raises an alarm for each endpoint whose attempts have all failed for 15 minutes, and closes the alarm after the first delivery. Does the
- * same for each adapter with an order whose callback has been failing for that long or was given up, until the adapter has no such orders. Any number of
+ * same for each adapter with a paid order whose callback has been failing for that long, until the adapter has no such orders. Callbacks
+ * that were given up in the last seven days have an alarm of their own, so that the adapter's next outage is a new alarm. Any number of
  * processes may run this.
  */
 export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {
@@ -38,16 +41,17 @@ export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: 
     health: loops,
     maxPauseMs: CHECK_MS,
     run: async () => {
-      const failing = await findFailing(db, unixMs(Math.max(0, now() - FAILING_MS)));
+      const failing = await findFailing(db, now());
       await settleAlarms({ db, log }, 'webhook-failing', failing, { isOnce: true });
       return checkMs;
     },
   });
 }
 
-async function findFailing(db: Database, before: UnixMs) {
+async function findFailing(db: Database, now: UnixMs) {
+  const before = unixMs(Math.max(0, now - FAILING_MS));
   const endpoints = await findLongFailingEndpoints(db, before);
-  const callbacks = await findLongFailingCallbacks(db, before);
+  const callbacks = await findLongFailingCallbacks(db, before, unixMs(Math.max(0, now - GIVEN_UP_MS)));
   return [
     ...endpoints.map(({ id, network, url, failingSince }) => {
       const subject = encodeId('whe', id);
@@ -56,9 +60,13 @@ async function findFailing(db: Database, before: UnixMs) {
       const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events are waiting. To find out why, run: quittance webhook test ${subject}`;
       return { subject, network, detail };
     }),
-    ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
+    ...callbacks.map(({ endpointId, network, isGivenUp, count, eventId, failingSince, firstAt, error }) => {
       const subject = encodeId('whe', endpointId);
       const orders = count === 1 ? 'One paid order' : `${count} paid orders`;
+      if (isGivenUp) {
+        const detail = `${orders} for adapter ${subject} could not be reported to the shop, and Quittance has given up: the last attempt for the first order ended with ${error}. Repair the shop, then run: quittance deliveries replay --endpoint ${subject} --from ${toIso(firstAt)} --status dead --type invoice.paid`;
+        return { subject: `${subject} given up`, network, detail };
+      }
       const detail = `${orders} for adapter ${subject} could not be reported to the shop: callbacks have failed for more than 15 minutes. Callbacks for other orders continue. The first order has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. To see every attempt, run: quittance deliveries show ${encodeId('evt', eventId)}`;
       return { subject, network, detail };
     }),

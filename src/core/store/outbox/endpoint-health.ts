@@ -102,27 +102,33 @@ export const findFailingCallbackUrls = rowsOf(
   () => [],
 );
 
-/** Callbacks that were given up are counted only up to this number for each adapter. */
-const MAX_DEAD = 1000;
+/** For each adapter, only this many callbacks that were given up are read, newest first. */
+const MAX_DEAD = 10_000;
 
 /**
- * Returns the first 100 adapters with orders whose callbacks have been failing since before a given time, each with the number of such
- * orders and the first order. Callbacks that were given up are included, because their shops still don't know that the orders were paid.
+ * Returns the first 100 adapters with paid orders whose callbacks have been failing since before one time, or were given up since another
+ * time (`isGivenUp`). Each has the number of such orders, and the first order with the time of its event.
  */
 export const findLongFailingCallbacks = rowsOf(
   'callbacks-long-failing',
-  { endpointId: 'uuid', network: text<Network>(), count, failingSince: 'timestamptz', eventId: 'uuid', error: 'text' },
-  `select w.id as endpoint_id, w.network, count(*) as count, min(d.created_at) as failing_since,
-     (array_agg(d.event_id order by d.created_at, d.event_id))[1] as event_id,
+  {
+    ...{ endpointId: 'uuid', network: text<Network>(), isGivenUp: 'bool', count },
+    ...{ failingSince: 'timestamptz', eventId: 'uuid', firstAt: 'timestamptz', error: 'text' },
+  },
+  `select w.id as endpoint_id, w.network, d.status = 'dead' as is_given_up, count(*) as count, min(d.created_at) as failing_since,
+     (array_agg(d.event_id order by d.created_at, d.event_id))[1] as event_id, min(e.created_at) as first_at,
      (array_agg(d.last_error order by d.created_at, d.event_id))[1] as error
    from webhook_endpoints w cross join lateral (
-     select event_id, created_at, last_error from deliveries where endpoint_id = w.id and status = 'pending' and last_error is not null
+     select event_id, status, created_at, last_error from deliveries
+     where endpoint_id = w.id and status = 'pending' and last_error is not null and created_at <= $1
      union all
-     (select event_id, created_at, last_error from deliveries
-      where endpoint_id = w.id and status = 'dead' order by event_id limit ${MAX_DEAD})) d
-   where w.adapter is not null and w.disabled_at is null and d.created_at <= $1
-   group by w.id order by failing_since, w.id limit 100`,
-  (before: UnixMs) => [new Date(before)],
+     select event_id, status, created_at, coalesce(last_error, '') from (
+       select * from deliveries where endpoint_id = w.id and status = 'dead' order by event_id desc limit ${MAX_DEAD}) newest
+     where finished_at > $2) d
+   cross join lateral (select created_at from events where id = d.event_id and type = 'invoice.paid' limit 1) e
+   where w.adapter is not null and w.disabled_at is null
+   group by w.id, d.status order by failing_since, w.id limit 100`,
+  (failedBefore: UnixMs, givenUpAfter: UnixMs) => [new Date(failedBefore), new Date(givenUpAfter)],
 );
 
 /** Returns the thousand endpoints that started failing most recently, and the time when each started. */

@@ -110,3 +110,21 @@ test('of ten thousand transfers and more the number is a bound', () => {
     '10,000+ transfers match no open invoice: 0.000001 USDT in total, of the newest 10,000.',
   );
 });
+
+test("an adapter's failing callbacks are listed by their alarms, because the adapter itself never counts as failing", () => {
+  const alarms = ['whe_1', 'whe_2', 'whe_2 given up'].map((subject) => alarm('webhook-failing', subject));
+  const endpoints = [endpoint('failing', 'whe_1'), endpoint('active', 'whe_2')];
+  const guest: Actor = { ...commandActor('guest'), projects: ['01a2090d-34ce-74bb-8614-90b6a574cc8b'] };
+  const subjects = listConcerns({ ...calm, actor: guest, alarms, endpoints }).map(({ code, subject }) => [
+    code,
+    subject,
+  ]);
+  expect(subjects).toHaveLength(3);
+  expect(subjects).toEqual(
+    expect.arrayContaining([
+      ['receiver-failing', 'whe_1'],
+      ['webhook-failing', 'whe_2'],
+      ['webhook-failing', 'whe_2 given up'],
+    ]),
+  );
+});

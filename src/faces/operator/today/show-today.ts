@@ -298,7 +298,8 @@ type Facts = {
 const NOT_VOUCHED: AlarmKind = 'address-not-vouched';
 
 function isShown({ projects }: Actor, own: ReadonlySet<string>, { kind, subject }: { kind: string; subject: string }) {
-  return projects === null || alarmRow(kind).scope === 'network' || own.has(subject);
+  // The id of a project or an endpoint may be followed by what the alarm is about, as in "whe_… given up".
+  return projects === null || alarmRow(kind).scope === 'network' || own.has(subject.split(' ', 1)[0] ?? '');
 }
 
 /** With an older backup, an accident would lose more than a week of data. */
@@ -320,8 +321,10 @@ export function listConcerns(facts: Facts): ConcernView[] {
 function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   // The endpoints' own concerns describe these failures in more detail.
   const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
+  const shown = new Set(endpoints.filter(isFailing).map(({ endpointId }) => endpointId));
   const seen = alarms.filter(
-    ({ kind, subject }) => isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && own.has(subject)),
+    ({ kind, subject }) =>
+      isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && shown.has(subject)),
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: alarmRow(kind).rank, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
@@ -332,6 +335,8 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   }));
 }
 
+const isFailing = ({ status }: Facts['endpoints'][number]) => status === 'failing' || status === 'paused';
+
 /** A disabled endpoint already has an alarm. */
 function fromEndpoints({ endpoints }: Facts): ConcernView[] {
   const pages = endpoints.flatMap(({ endpointId, url, status, lastAttempt }) => {
@@ -339,7 +344,7 @@ function fromEndpoints({ endpoints }: Facts): ConcernView[] {
     const text = `${shorten(url)} returns a web page for events, “${lastAttempt.webPage}”. The events count as delivered, but your receiver probably never sees them.`;
     return [{ ...receiver('receiver-page', endpointId, lastAttempt.attemptedAt), text }];
   });
-  const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');
+  const failing = endpoints.filter(isFailing);
   const silent = failing.map(({ endpointId, url, undelivered, isUndeliveredMore, failingSince, lastAttempt }) => {
     const why = lastAttempt?.error == null ? '' : ` Last attempt: ${shorten(lastAttempt.error, 200)}.`;
     const waiting =
