@@ -376,20 +376,28 @@ test('events that were given up before the endpoint was disabled are listed, cou
   const project = await newProject();
   const endpoint = await newEndpoint(project.projectId);
   const since = Date.now() - 5 * DAY;
+  // The receiver refused this event long before it began to fail.
+  const refused = await newEvent(project, since - 10 * DAY);
   const lost = await newEvent(project, since + 1000);
-  await setDelivery(lost, 'dead', since + DAY);
+  for (const event of [lost, refused]) await setDelivery(event, 'dead', since + DAY);
   await query(
-    `update webhook_endpoints set failing_since = $2, disabled_at = now(), disabled_reason = 'failed' where id = $1`,
+    `update webhook_endpoints set failing_since = $2, disabled_at = now() - interval '2 hours', disabled_reason = 'failed' where id = $1`,
     [endpoint.id, new Date(since + 2000)],
   );
+  await newEvent(project, Date.now() - 3_600_000);
   const list = ['webhook', 'list', '--project', project.projectId];
-  expect((await json(...list)).data).toMatchObject([{ undelivered: 0, dead: 1 }]);
+  expect((await json(...list)).data).toMatchObject([{ undelivered: 0, dead: 2 }]);
   expect((await cli(...list)).stderr).toContain('deliveries list --status dead');
   const enabled = await json('webhook', 'enable', endpoint.whe);
-  expect(enabled).toMatchObject({ dead: 1, missed: 0 });
-  const words: string[] = enabled.replay.split(' ').slice(1);
-  expect(await json(...words)).toMatchObject({ found: { total: 1, dead: 1 }, replayed: 1 });
-  expect((await json(...list)).data).toMatchObject([{ undelivered: 1, dead: 0 }]);
+  expect(enabled).toMatchObject({ dead: 2, missed: 1 });
+  const commands: string[][] = enabled.replay.split('\n').map((line: string) => line.split(' ').slice(1));
+  const sent = [];
+  for (const words of commands) sent.push(await json(...words));
+  expect(sent).toMatchObject([
+    { found: { total: 2, dead: 2 }, replayed: 2 },
+    { found: { total: 1, missing: 1 }, replayed: 1 },
+  ]);
+  expect((await json(...list)).data).toMatchObject([{ undelivered: 3, dead: 0 }]);
 });
 
 describe('deliveries', () => {

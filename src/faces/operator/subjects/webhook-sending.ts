@@ -393,8 +393,8 @@ const MARGIN_MS = 60_000;
 type ActDeps = { db: Database; now(): UnixMs };
 
 /**
- * `dead` events were given up since the endpoint began to fail, and `missed` events occurred while it was disabled. `replay` is the next
- * step, which sends both.
+ * `dead` events were given up at any time, and `missed` events occurred while the endpoint was disabled. `replay` is the next step, which
+ * sends both: one command for each.
  */
 const enabled = {
   ...{ endpointId: text, status: literal('active'), disabledAt: maybe(time), disabledReason: maybe(text) },
@@ -432,18 +432,21 @@ export const enableEndpoint = operation({
       ]);
       return found;
     });
-    const { disabledAt, disabledReason, failingSince } = endpoint;
-    const from = unixMs(Math.max(0, Math.min(disabledAt ?? now(), failingSince ?? now()) - MARGIN_MS));
-    const missed = disabledAt === null ? 0 : await countMissed(db, endpoint, from);
-    const dead = await countDead(db, endpoint.id, from);
+    const { disabledAt, disabledReason } = endpoint;
+    const missedFrom = unixMs(Math.max(0, (disabledAt ?? now()) - MARGIN_MS));
+    const missed = disabledAt === null ? 0 : await countMissed(db, endpoint, missedFrom);
+    const { count: dead, oldestAt } = await findDead(db, endpoint.id);
+    const replay = (status: 'dead' | 'missing', from: UnixMs) =>
+      say`${{ command: 'deliveries replay', input: { endpoint: endpointId, from: toIso(from), status } }}`;
+    // Each command sends only the events that are counted here.
+    const replays = [
+      ...(oldestAt === null ? [] : [replay('dead', oldestAt)]),
+      ...(missed === 0 ? [] : [replay('missing', missedFrom)]),
+    ];
     return show(enabled, {
       ...{ endpointId, status: 'active', disabledAt, disabledReason, hastened },
       ...{ dead, missed, isMissedMore: missed >= MAX_MISSED },
-      // The command accepts times in this form. Without a status, it sends both kinds of events.
-      replay:
-        missed + dead === 0
-          ? null
-          : say`${{ command: 'deliveries replay', input: { endpoint: endpointId, from: toIso(from) } }}`,
+      replay: replays.length === 0 ? null : joinTexts(replays, '\n'),
     });
   },
   print: (done) => ({
@@ -458,7 +461,7 @@ export const enableEndpoint = operation({
         'due now',
         ({ hastened }) => (hastened === 0 ? null : `${hastened} deliveries that were waiting for their next attempt`),
       ],
-      ['given up', ({ dead }) => (dead === 0 ? null : `${dead} events since the endpoint began to fail`)],
+      ['given up', ({ dead }) => (dead === 0 ? null : `${dead} events`)],
       [
         'not planned',
         ({ missed, isMissedMore }) =>
@@ -470,7 +473,7 @@ export const enableEndpoint = operation({
     ...(done.replay === null
       ? {}
       : {
-          next: say`Quittance sends these events only if you replay them (they are also in the feed):\n  ${done.replay}`,
+          next: say`Quittance sends these events only if you replay them (they are also in the feed):\n${done.replay}`,
         }),
   }),
 });
@@ -548,15 +551,15 @@ const countUnplanned = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-/** Counts the events since a time that were given up, without tests, up to `MAX_MISSED`. */
-const countDead = answerOf(
+/** Counts the events that were given up, without tests, up to `MAX_MISSED`. Also returns the time of the oldest. */
+const findDead = answerOf(
   'replay-count-dead',
-  { count },
-  `select count(*) as count from (
-     select from deliveries d join events e on e.id = d.event_id
-     where d.endpoint_id = $1 and d.status = 'dead' and e.created_at >= $2 and e.type <> 'ping' limit ${MAX_MISSED}) dead`,
-  (endpointId: string, from: UnixMs) => [endpointId, new Date(from)],
-  ([row]) => row?.count ?? 0,
+  { count, oldestAt: 'timestamptz?' },
+  `select count(*) as count, min(created_at) as oldest_at from (
+     select e.created_at from deliveries d join events e on e.id = d.event_id
+     where d.endpoint_id = $1 and d.status = 'dead' and e.type <> 'ping' order by d.event_id limit ${MAX_MISSED}) dead`,
+  (endpointId: string) => [endpointId],
+  ([row]) => row ?? { count: 0, oldestAt: null },
 );
 
 /**
