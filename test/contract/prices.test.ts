@@ -263,10 +263,13 @@ test('the operator sets one rate for each currency, and ends it; shops order thr
   expect(await enable({ currency: 'EUR', rate: '0.95' })).toMatchObject({ adapterId: euro.adapterId, rate: '0.95' });
   const made = await post(project, euros('9.5'));
   expect(await paymentOf(project, made.body.invoiceId)).toMatchObject({ requestedAmount: '10.000000' });
+  // An earlier release let operators disable the callbacks of a price, which has none.
+  await runSql(service, 'update webhook_endpoints set disabled_at = now() where project_id = $1', [project.id]);
+  expect((await post(project, euros('9.5'))).status).toBe(201);
   const listed = await perform(listAdapters, deps, actor, { projectId: project.projectId });
-  expect(listed.data.map(({ currency, path }) => [currency, path])).toEqual([
-    ['EUR', null],
-    ['USD', null],
+  expect(listed.data.map(({ currency, path, callbacksDisabledAt }) => [currency, path, callbacksDisabledAt])).toEqual([
+    ['EUR', null, null],
+    ['USD', null, null],
   ]);
   expect(() =>
     enableAdapter.read({ kind: 'price', currency: 'EUR', rate: '1', secret: 'x'.repeat(24) } as never, 0 as never),

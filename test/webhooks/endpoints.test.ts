@@ -1,6 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
+import { createHealthProblems, createLiveness } from '../../src/core/payments/health-problems.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
+import { createLoopHealth } from '../../src/core/runtime/loop.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import {
   changeWebhookEndpoint,
@@ -10,6 +13,8 @@ import {
   listWebhookEndpoints,
 } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
+import { storeAdapter } from '../../src/faces/operator/subjects/adapters.ts';
+import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, type World } from './fixture.ts';
@@ -87,4 +92,43 @@ test('another URL forgets what failed at the former one; enabling forgets it too
     consecutiveFailures: 0,
   });
   expect(await enableWebhookEndpoint(db, randomUUID())).toBe(false);
+});
+
+test('the rate of a price is needed until the price is disabled, even if an earlier release disabled its callbacks', async () => {
+  const id = randomUUID();
+  const at = unixMs(Date.now());
+  const source = {
+    url: 'https://rates.example/',
+    path: '/eur',
+    timePath: null,
+    min: '0.8',
+    max: '1.2',
+    maxAgeMs: 60_000,
+  };
+  const rate = {
+    ...{ rateMicro: 1_000_000n, rateSource: JSON.stringify(source), readMicro: 1_000_000n, readAt: at },
+    ...{ rateMinMicro: 800_000n, rateMaxMicro: 1_200_000n },
+  };
+  const row = {
+    ...rate,
+    id,
+    projectId: world.projectId,
+    kind: 'price',
+    currency: 'EUR',
+    secret: 'x'.repeat(32),
+  } as const;
+  const deps = { keyRing: TEST_KEY_RING, now: at, random: randomBytes };
+  await db.transaction((tx) => storeAdapter(tx, deps, row));
+  await world.sql('update webhook_endpoints set disabled_at = now() where id = $1', [id]);
+  await world.sql(`insert into leases (name, holder, epoch, expires_at) values ('rates', 'gone', 1, now())`);
+  const log = createLogger({ level: 'silent' });
+  const liveness = createLiveness({ troubles: createHealthProblems({ log }), loops: createLoopHealth() });
+  let ms = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (ms += 5000));
+  onTestFinished(() => clock.mockRestore());
+  for (let looks = 0; looks < 10; looks += 1) await liveness.look(db);
+  expect(liveness.isStalled('rates')).toBe(true);
+  await revokeApiKey(db, id, at);
+  await liveness.look(db);
+  expect(liveness.isStalled('rates')).toBe(false);
 });

@@ -296,7 +296,9 @@ const findSignsOfLife = rowsOf(
        when n.network is not null then exists (
          select from projects p join addresses a on a.project_id = p.id where p.network = n.network and a.retired_at is null)
        when l.name = 'notifier' then exists (select from notify_channels where removed_at is null)
-       when l.name = 'rates' then exists (select from webhook_endpoints where rate_source is not null and disabled_at is null)
+       when l.name = 'rates' then exists (
+         select from webhook_endpoints w join api_keys k on k.id = w.id join projects p on p.id = w.project_id
+         where w.rate_source is not null and k.revoked_at is null and p.archived_at is null)
        else false end as is_needed
    from leases l left join unnest($1::text[]) n (network) on l.name = 'watcher:' || n.network
    union all

@@ -14,7 +14,7 @@ import {
   type RateSource,
   readRateSource,
 } from '../../../core/domain/rate.ts';
-import type { UnixMs } from '../../../core/domain/time.ts';
+import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
@@ -54,6 +54,10 @@ function pathOf({ id, adapter }: Pick<Adapter, 'id' | 'adapter'>): string | null
   return adapter === 'price' ? null : `/adapters/${encodeId('whe', id)}`;
 }
 
+function callbacksDisabledAtOf({ adapter, disabledAt }: Pick<Adapter, 'adapter' | 'disabledAt'>): string | null {
+  return adapter === 'price' || disabledAt === null ? null : toIso(disabledAt);
+}
+
 /** Writes a rate such as `7.2`. */
 function formatRate(rateMicro: bigint): string {
   return asNumber(formatAmount(microUsdt(rateMicro)));
@@ -81,10 +85,13 @@ const adapterFields = {
   ...{ rateMin: of('rateMinMicro', rate), rateMax: of('rateMaxMicro', rate), rateSource: maybe(part(source)) },
   path: { ...maybe(text), of: '*', show: pathOf },
 };
-/** While `callbacksDisabledAt` is set, the adapter refuses orders until `webhook enable`. */
+/**
+ * While `callbacksDisabledAt` is set, the adapter refuses orders until `webhook enable`. A rate for prices has no callbacks, so it's used
+ * until `adapter disable`.
+ */
 const listed = {
   ...{ ...adapterFields, createdAt: time, disabledAt: of('revokedAt', maybe(time)) },
-  callbacksDisabledAt: of('disabledAt', maybe(time)),
+  callbacksDisabledAt: { ...maybe(time), of: '*', show: callbacksDisabledAtOf },
 };
 export type AdapterView = Shown<typeof listed>;
 /** `secret` is a generated secret, shown only once. A rate for prices has neither. */
