@@ -241,22 +241,25 @@ test('if the last node does not answer calls, the next operator is asked; if non
   }
 });
 
-test('the alarm of a state that is recorded while the alarms are compared stays open', async () => {
-  const account = (await listBookedAddresses(books.db, 'devnet', 100)).find(
-    ({ address }) => address === addressAt(FIRST),
-  )?.account;
+/** Records a freeze of the first address, as the watcher does. */
+async function changeFreeze(isFrozen: boolean, block: number) {
+  const all = await listBookedAddresses(books.db, 'devnet', 100);
+  const account = all.find(({ address }) => address === addressAt(FIRST))?.account;
   if (account === undefined) throw new Error('no address');
-  const change = (isFrozen: boolean, block: number) =>
-    books.db.transaction(async (tx) => {
-      await lockCursor(tx, 'devnet');
-      await setFreeze(tx, 'devnet', { account, isFrozen, block });
-      await followStates({ network: 'devnet' }, tx);
-    });
+  await books.db.transaction(async (tx) => {
+    await lockCursor(tx, 'devnet');
+    await setFreeze(tx, 'devnet', { account, isFrozen, block });
+    await followStates({ network: 'devnet' }, tx);
+  });
+}
+
+/** Returns a database that freezes the first address as soon as alarms are compared in it. */
+function freezingAtAlarms(block: number) {
   let freezing: Promise<void> | null = null;
   const freezeAtAlarms = (sql: Sql): Sql['run'] => {
     return async (statement, ...rest) => {
       if (statement.name === 'alarm-subjects') {
-        freezing ??= change(true, 1);
+        freezing ??= changeFreeze(true, block);
         await Promise.race([freezing, delay(500)]);
       }
       return sql.run(statement, ...rest);
@@ -267,10 +270,33 @@ test('the alarm of a state that is recorded while the alarms are compared stays 
     run: freezeAtAlarms(books.db),
     transaction: (work) => books.db.transaction((tx) => work({ ...tx, run: freezeAtAlarms(tx) })),
   };
+  const untilFrozen = async () => {
+    await expect.poll(() => freezing, { timeout: 60_000 }).not.toBeNull();
+    await freezing;
+  };
+  return { db, untilFrozen };
+}
+
+test('the alarm of a state that is recorded while the alarms are compared stays open', async () => {
+  const { db, untilFrozen } = freezingAtAlarms(1);
   const states = startStateWatch({ ...books, db, network: 'devnet', agreement: 1, isLeader: () => true });
-  await expect.poll(() => freezing, { timeout: 60_000 }).not.toBeNull();
-  await freezing;
+  await untilFrozen();
   await states.stop();
   expect(await alarmKinds()).toContainEqual({ kind: 'address-frozen', subject: addressAt(FIRST) });
-  await change(false, 2);
+  await changeFreeze(false, 2);
+});
+
+test('so does the alarm of a state that is recorded while a check changes the state of another address', async () => {
+  const { db, untilFrozen } = freezingAtAlarms(3);
+  books.devnet.usdt.addBlackList(addressAt(SECOND));
+  await books.record();
+  await check(addressAt(SECOND), { db });
+  await untilFrozen();
+  const open = await alarmKinds();
+  for (const subject of [addressAt(FIRST), addressAt(SECOND)])
+    expect(open).toContainEqual({ kind: 'address-frozen', subject });
+  books.devnet.usdt.removeBlackList(addressAt(SECOND));
+  await books.record();
+  await check(addressAt(SECOND));
+  await changeFreeze(false, 4);
 });

@@ -23,7 +23,7 @@ import {
 } from '../store/chain/balance-checks.ts';
 import { findPause, setFreeze, setPause } from '../store/chain/contract-states.ts';
 import { findCursor, lockCursor } from '../store/chain/cursor.ts';
-import type { Database } from '../store/db/database.ts';
+import type { Database, Sql } from '../store/db/database.ts';
 import { headerAt } from './nodes/ask-block.ts';
 import { constantCall } from './nodes/ask-state.ts';
 import { type Node, ofDifferentOperators, orNull } from './nodes/node.ts';
@@ -162,16 +162,23 @@ export function startStateWatch(deps: StateDeps & Leading): Loop {
       }
       if (performance.now() < lookAt) return { idlePauseMs: TICK_MS };
       wait(retryMs);
-      // Without the cursor's lock, a state that the watcher records at this moment could lose its alarm.
-      await db.transaction(async (tx) => {
-        await lockCursor(tx, deps.network);
-        await followStates(deps, tx);
-      });
+      await updateStates({ ...deps, db }, async () => true);
       const isKnown = await comparePause({ ...deps, db });
       if (isKnown === true) wait(LOOK_MS);
       retryMs = isKnown === false ? Math.min(2 * retryMs, LOOK_MS) : FIRST_RETRY_MS;
       return TICK_MS;
     },
+  });
+}
+
+/**
+ * Changes states, and updates the alarms for all of them. Without the cursor's lock, a state that the watcher records at this moment could
+ * lose its alarm.
+ */
+async function updateStates(deps: StateDeps, change: (tx: Sql) => Promise<boolean>): Promise<void> {
+  await deps.db.transaction(async (tx) => {
+    await lockCursor(tx, deps.network);
+    if (await change(tx)) await followStates(deps, tx);
   });
 }
 
@@ -371,9 +378,7 @@ async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress
   if (shown.isSet === null || freezeState === 'seen' || shown.isSet === (freezeState === 'frozen')) return true;
   const change = { account, isFrozen: shown.isSet, block: shown.high };
   if (!(await isAgreed(deps, node, shown, { method: 'isBlackListed(address)', account }, freezeBlock))) return false;
-  await deps.db.transaction(async (tx) => {
-    if (await setFreeze(tx, deps.network, change)) await followStates(deps, tx);
-  });
+  await updateStates(deps, (tx) => setFreeze(tx, deps.network, change));
   return false;
 }
 
@@ -393,9 +398,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
   // Until the ledger has all blocks up to that height, one of those blocks may still show it the change.
   if (((await findCursor(deps.db, deps.network))?.solid.number ?? 0) < shown.high) return false;
   if (!(await isAgreed(deps, node, shown, { method: 'paused()' }, known.pauseBlock))) return false;
-  await deps.db.transaction(async (tx) => {
-    if (await setPause(tx, deps.network, isPaused, shown.high)) await followStates(deps, tx);
-  });
+  await updateStates(deps, (tx) => setPause(tx, deps.network, isPaused, shown.high));
   return false;
 }
 
