@@ -6,6 +6,7 @@ import { reconcileAddress, startReconciler, startStateWatch } from '../../src/co
 import { AppError } from '../../src/core/domain/errors.ts';
 import { followStates } from '../../src/core/payments/contract-states.ts';
 import { whileLeading } from '../../src/core/payments/watching.ts';
+import { createLogger } from '../../src/core/runtime/log.ts';
 import { createLoopHealth } from '../../src/core/runtime/loop.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { listBookedAddresses, markChecksDue } from '../../src/core/store/chain/balance-checks.ts';
@@ -222,9 +223,11 @@ const withoutCalls = (): Books['node'] => ({
 
 test('if the last node does not answer calls, the next operator is asked; if none does, the loop counts as failing', async () => {
   const loops = createLoopHealth();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger({ level: 'warn', destination: { write: (line) => lines.push(JSON.parse(line)) } });
   let nodes = [withoutCalls()];
   const pool = { ...books.pool, available: async () => nodes };
-  const following = { ...books, pool, loops, network: 'devnet', agreement: 1, isLeader: () => true } as const;
+  const following = { ...books, pool, loops, log, network: 'devnet', agreement: 1, isLeader: () => true } as const;
   await client.query('update balance_checks set due_at = now()');
   const reconciler = startReconciler({ ...following, pauseMs: 5, confirmAfterMs: 0 });
   const states = startStateWatch(following);
@@ -234,8 +237,11 @@ test('if the last node does not answer calls, the next operator is asked; if non
     // Rounds in which every address is put off follow.
     await delay(300);
     expect(failing()).toEqual(['books of devnet', 'states of the contract of devnet']);
+    const madeUpFor = () => lines.filter(({ msg }) => String(msg).startsWith('a node refused a call'));
+    expect(madeUpFor()).toEqual([]);
     nodes = [books.node, withoutCalls()];
     await expect.poll(failing, { timeout: 60_000 }).toEqual([]);
+    expect(madeUpFor()).toMatchObject([{ node: 'http://another.example', reason: 'it does not answer calls' }]);
   } finally {
     await Promise.all([reconciler.stop(), states.stop()]);
   }

@@ -11,6 +11,7 @@ import { followStates } from '../payments/contract-states.ts';
 import type { Leading } from '../payments/leading.ts';
 import { whileLeading } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createLogThrottle } from '../runtime/log-throttle.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
@@ -70,6 +71,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   const db = whileLeading(deps.db, network, deps.isLeader);
   const { pauseMs = PAUSE_MS, confirmAfterMs = CONFIRM_AFTER_MS, patienceMs = PATIENCE_MS } = deps;
   const putOff = new Map<string, number>();
+  const onRefusal = logRefusals(deps);
   const stopping = new AbortController();
   const loop = startLoop({
     name: `books of ${network}`,
@@ -88,7 +90,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
       const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
       const reconcile = (node: Node) => reconcileAddress({ ...deps, ...wait, db, node }, address);
-      const outcome = await askEachOperator(nodes, reconcile).catch((error: unknown) => {
+      const outcome = await askEachOperator(nodes, reconcile, onRefusal).catch((error: unknown) => {
         if (isStopping() || !deps.isLeader()) return null;
         putOff.set(address.id, performance.now() + REFUSED_PUT_OFF_MS);
         throw error;
@@ -145,6 +147,7 @@ const TICK_MS = 1000;
 /** Reads whether the contract is paused, at the start and every hour, and updates the alarms for its states. Runs until it's stopped. */
 export function startStateWatch(deps: StateDeps & Leading): Loop {
   const db = whileLeading(deps.db, deps.network, deps.isLeader);
+  const onRefusal = logRefusals(deps);
   let lookAt = Number.NEGATIVE_INFINITY;
   let retryMs = FIRST_RETRY_MS;
   const wait = (ms: number) => {
@@ -163,7 +166,7 @@ export function startStateWatch(deps: StateDeps & Leading): Loop {
       if (performance.now() < lookAt) return { idlePauseMs: TICK_MS };
       wait(retryMs);
       await updateStates({ ...deps, db }, async () => true);
-      const isKnown = await comparePause({ ...deps, db });
+      const isKnown = await comparePause({ ...deps, db }, onRefusal);
       if (isKnown === true) wait(LOOK_MS);
       retryMs = isKnown === false ? Math.min(2 * retryMs, LOOK_MS) : FIRST_RETRY_MS;
       return TICK_MS;
@@ -182,29 +185,44 @@ async function updateStates(deps: StateDeps, change: (tx: Sql) => Promise<boolea
   });
 }
 
+type OnRefusal = (node: Node, refusal: AppError) => void;
+
+/** Returns a function that logs the refusals of a node whose questions other nodes answer, once a minute. */
+function logRefusals({ network, log }: Pick<StateDeps, 'network' | 'log'>): OnRefusal {
+  const throttle = createLogThrottle(() => performance.now());
+  return ({ origin }, { message }) => {
+    if (!throttle.isDue(origin)) return;
+    log?.warn({ network, node: origin, reason: message }, 'a node refused a call, so another operator was asked');
+  };
+}
+
 /**
  * Asks one node of each operator in turn until one doesn't refuse, because some operators don't answer calls of contracts. Returns `null`
- * if there are no nodes. If all of them refuse, throws the last `NODE_REFUSED`.
+ * if there are no nodes. If all of them refuse, throws the last `NODE_REFUSED`. If one answers, reports the refusals before its answer.
  */
 export async function askEachOperator<Answer>(
   nodes: readonly Node[],
   ask: (node: Node) => Promise<Answer>,
+  onRefusal: OnRefusal = () => undefined,
 ): Promise<Answer | null> {
-  let refusal: AppError | null = null;
+  const refusals: { node: Node; refusal: AppError }[] = [];
   for (const node of ofDifferentOperators(nodes, Number.POSITIVE_INFINITY)) {
     try {
-      return await ask(node);
+      const answer = await ask(node);
+      for (const each of refusals) onRefusal(each.node, each.refusal);
+      return answer;
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'NODE_REFUSED') throw error;
-      refusal = error;
+      refusals.push({ node, refusal: error });
     }
   }
-  if (refusal !== null) throw refusal;
+  const last = refusals.at(-1);
+  if (last !== undefined) throw last.refusal;
   return null;
 }
 
 type ReconcileDeps = StateDeps & {
-  /** The node that is asked for the balance. If there are several nodes, it isn't the one that provides the blocks. */
+  /** The node that is asked for the balance. It provides the blocks too only if no other operator answers. */
   node: Node;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
@@ -386,11 +404,11 @@ async function compareFreeze(deps: StateDeps, node: Node, address: BookedAddress
  * Like `compareFreeze`, but for the pause of all transfers. Returns `null`, without asking a node, if no block of the network has been
  * examined yet.
  */
-async function comparePause(deps: StateDeps): Promise<boolean | null> {
+async function comparePause(deps: StateDeps, onRefusal: OnRefusal): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
   if (known === null) return null;
   const read = async (node: Node) => ({ node, shown: await readFlag(node, deps.usdt, { method: 'paused()' }) });
-  const answer = await askEachOperator(await deps.pool.available(), read);
+  const answer = await askEachOperator(await deps.pool.available(), read, onRefusal);
   if (answer === null) return false;
   const { node, shown } = answer;
   const isPaused = shown.isSet;
