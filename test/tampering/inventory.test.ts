@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { decodeId, encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { insertAdminKey } from '../../src/core/store/access/admin-keys.ts';
-import { insertOperatorActions, listOperatorActions } from '../../src/core/store/access/audit-log.ts';
+import { findActionsOn, insertOperatorActions, listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { insertPasskey } from '../../src/core/store/access/passkeys.ts';
 import { insertPerson } from '../../src/core/store/access/people.ts';
 import { runCli } from '../cli/run-cli.ts';
@@ -379,4 +379,18 @@ test('a change by an operator is no alarm, however much else was recorded until 
   await eventually(settings, (content) => content !== before);
   await lookAgain();
   expect(await openAlarms('row-changed')()).toEqual([]);
+});
+
+test('an entry of the log without a seal hides none that has one', async () => {
+  const endpointId = encodeId('whe', await idIn('webhook_endpoints'));
+  await cli('webhook', 'update', endpointId, '--url', `${service.inboxUrl}/new`);
+  const told = async () => (await findActionsOn(service.db, 0, [endpointId])).map(({ action }) => action);
+  expect(await told()).toContain('webhook.changed');
+  await runSql(
+    service,
+    `insert into operator_actions (actor_kind, acted_by, action, subject, detail, acted_at)
+     values ('cli', 'mallory', 'webhook.changed', $1, '{}', now())`,
+    [endpointId],
+  );
+  expect(await told()).toContain('webhook.changed');
 });
