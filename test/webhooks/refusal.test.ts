@@ -90,6 +90,29 @@ test('an endpoint that fails and takes another before either is recorded gets at
   expect(await leaseAll(db)).toMatchObject([{ eventId: dropped.id, attempt: 2, maxAttempts: 13 }]);
 });
 
+test('a late success at the previous URL neither clears the failures of the new URL nor sends anything to it', async () => {
+  const db = world.openDatabase();
+  const endpoint = await world.addEndpoint('http://127.0.0.1:1/old');
+  const [late] = [await world.addEvent([endpoint]), await world.addEvent([endpoint])];
+  const leased = await leaseAll(db);
+  await world.sql(
+    `update webhook_endpoints set url = 'http://127.0.0.1:1/new', failing_since = $1, consecutive_failures = 3, open_until = $1`,
+    [new Date(now())],
+  );
+  const outcomes = leased.map((delivery) =>
+    delivery.eventId === late.id
+      ? deliveredOutcome(delivery)
+      : failedOutcome({ ...delivery, url: 'http://127.0.0.1:1/new' }),
+  );
+  outcomes.sort((a, b) => b.kind.localeCompare(a.kind));
+  const expediter = createExpediter({ db, clock: world.clock, log });
+  const deps = { db, log, metrics: createMetrics(), outages: createTally(Date.now), expediter };
+  await recordAttempts(deps, outcomes, now());
+  expect(await world.delivery(late)).toMatchObject({ status: 'delivered' });
+  expect(await world.endpoint(endpoint)).toMatchObject({ failing_since: new Date(now()), consecutive_failures: 4 });
+  expect(expediter.restMs()).toBeGreaterThan(0);
+});
+
 test('deliveries that were tried 240 times are two entries each: the last attempt with those before it, and what is next', async () => {
   const endpoints = [];
   for (let index = 0; index < 6; index++) endpoints.push(await world.addEndpoint('http://127.0.0.1:1/'));

@@ -89,14 +89,18 @@ export async function recordAttempts(
 
 const MAX_LOGGED = 10;
 
-/** Returns each endpoint's failures that weren't followed by a success, and every 410 response, because no other response cancels it. */
+/**
+ * Returns each endpoint's failures that weren't followed by a success at the same URL, and every 410 response, because no other response
+ * cancels it.
+ */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {
     if (isCallback(outcome)) continue;
-    const { endpointId } = outcome.delivery;
+    const { endpointId, url } = outcome.delivery;
     const before = failures.get(endpointId) ?? [];
-    const after = outcome.kind === 'delivered' ? before.filter(isGone) : [...before, outcome];
+    const isKept = (failure: AttemptOutcome) => isGone(failure) || failure.delivery.url !== url;
+    const after = outcome.kind === 'delivered' ? before.filter(isKept) : [...before, outcome];
     if (after.length > 0) failures.set(endpointId, after);
     else failures.delete(endpointId);
   }
@@ -104,17 +108,17 @@ function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, At
 }
 
 /**
- * Returns the endpoints that accepted a delivery after a failure within these outcomes. The database never recorded that these endpoints
- * had failed.
+ * Returns the endpoints that accepted a delivery after a failure at the same URL within these outcomes. The database never recorded that
+ * these endpoints had failed.
  */
 function endpointsBack(outcomes: readonly AttemptOutcome[]): string[] {
   const failed = new Set<string>();
   return outcomes.flatMap((outcome) => {
     const { kind, delivery } = outcome;
-    const { endpointId } = delivery;
+    const { endpointId, url } = delivery;
     if (isCallback(outcome)) return [];
-    if (kind === 'failed') failed.add(endpointId);
-    return kind === 'delivered' && failed.has(endpointId) ? [endpointId] : [];
+    if (kind === 'failed') failed.add(targetOf(endpointId, url));
+    return kind === 'delivered' && failed.has(targetOf(endpointId, url)) ? [endpointId] : [];
   });
 }
 

@@ -29,8 +29,8 @@ const record = statement(
   { eventId: 'uuid?', endpointId: 'uuid' },
   `with input as (
      select * from unnest($1::uuid[], $2::uuid[], $3::int4[], $4::timestamptz[], $6::text[], $7::timestamptz[], $8::int4[], $9::int4[],
-       $10::text[], $11::text[], $12::timestamptz[])
-     as _ (event_id, endpoint_id, attempt, leased_until, outcome, started_at, latency_ms, http_status, error, answer, next_at)),
+       $10::text[], $11::text[], $12::timestamptz[], $13::text[])
+     as _ (event_id, endpoint_id, attempt, leased_until, outcome, started_at, latency_ms, http_status, error, answer, next_at, url)),
    recorded as (
      update deliveries d set status = input.outcome, next_attempt_at = coalesce(input.next_at, d.next_attempt_at),
        finished_at = case when input.outcome <> 'pending' then $5::timestamptz end, last_status = input.http_status, last_error = input.error
@@ -38,7 +38,7 @@ const record = statement(
      where d.event_id = input.event_id and d.endpoint_id = input.endpoint_id and d.attempt_count = input.attempt
        and d.next_attempt_at = input.leased_until and ${IS_PENDING}
      returning d.event_id, d.endpoint_id, d.attempt_count, d.status, input.started_at, input.latency_ms,
-       input.http_status, input.error, input.answer),
+       input.http_status, input.error, input.answer, input.url),
    logged as (
      insert into delivery_attempts (event_id, endpoint_id, attempt, attempted_at, latency_ms, status, error, answer)
      select event_id, endpoint_id, attempt_count, started_at, latency_ms, http_status, error, answer from recorded
@@ -48,14 +48,14 @@ const record = statement(
    recovered as (
      update webhook_endpoints w set failing_since = null, consecutive_failures = 0, open_until = null
      where (w.failing_since is not null or w.consecutive_failures > 0 or w.open_until is not null)
-       and w.id in (select endpoint_id from recorded where recorded.status = 'delivered')
+       and exists (select from recorded r where r.endpoint_id = w.id and r.status = 'delivered' and r.url = w.url)
      returning w.id)
    select event_id, endpoint_id from recorded union all select null, id from recovered`,
 );
 
 /**
- * Records and logs the outcomes of attempts, at most one per delivery. An endpoint that accepted a delivery no longer counts as failing.
- * Returns the attempts whose lease was still held, and the endpoints that have recovered. Nothing is written for the other attempts.
+ * Records and logs the outcomes of attempts, at most one per delivery. An endpoint that accepted a delivery at its current URL no longer
+ * counts as failing. Returns the attempts whose lease was still held, and the endpoints that have recovered. Nothing is written for the other attempts.
  */
 export async function recordOutcomes(
   db: Sql,
@@ -75,6 +75,7 @@ export async function recordOutcomes(
     outcomes.map(({ error }) => error),
     outcomes.map(({ answer }) => answer),
     outcomes.map(({ nextAttemptAt }) => time(nextAttemptAt)),
+    outcomes.map(({ delivery }) => delivery.url),
   ]);
   const ours = new Set(rows.map((row) => `${row.eventId} ${row.endpointId}`));
   return {
