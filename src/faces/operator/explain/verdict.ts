@@ -74,7 +74,7 @@ function describeResolved({ transfer, resolutions }: DescribedTransfer): string 
 }
 
 const TAMPERED =
-  'Do not rely on this explanation: one of its rows was changed directly in the database. See "A row was changed" in docs/guides/tampering.md.';
+  'Do not rely on this explanation: an open alarm says that one of its rows was changed, is missing or has no seal. See docs/guides/tampering.md.';
 
 /** Judges the invoice's state, related transfers that didn't pay it, what delays it, and whether the shop was notified. */
 export function judgeInvoice(facts: InvoiceFacts): Verdict {
