@@ -1,5 +1,5 @@
 -- Deletes up to 1,000 rows of each kind that grow old: sessions that began before, invitations and challenges that ended before. Whatever the
--- caller asks for, a row of the last eight days stays: a session ends after seven, so whoever may only call this can't remove an ended one
+-- caller asks for, a row of the last eight days stays: a session ends after seven, so a role that may only call this can't remove an ended one
 -- and insert it again as active.
 create or replace function forget_old_sessions(before timestamptz) returns void language sql security definer
 begin atomic
