@@ -39,6 +39,7 @@ function allPages(): Seen[] {
     ...states,
     ...prices,
     suspendedPage(),
+    checkoutPage('replaced', { brand: FULL_BRAND, invoice: { status: 'EXPIRED' } }),
     ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } })),
   ];
 }
@@ -49,16 +50,16 @@ test('without a page before, a message holds all parts', () => {
   for (const page of allPages()) expect(Object.keys(partsOf(page))).toEqual([...PART_NAMES]);
 });
 
-test('of any two pages exactly the parts that differ are sent, and the version differs exactly when one does', () => {
+test('of any two pages exactly the parts that differ are sent, and the version differs exactly when one of them or the state for shops does', () => {
   const pages = allPages();
   for (const before of pages) {
     const old = partsOf(before);
     for (const after of pages) {
-      const { parts, version } = composeMessage(before, after);
+      const { parts, version, shopState } = composeMessage(before, after);
       const all = partsOf(after);
       expect(Object.keys(parts)).toEqual(PART_NAMES.filter((name) => old[name] !== all[name]));
       expect(parts).toEqual(Object.fromEntries(Object.keys(parts).map((name) => [name, all[name as 'pay']])));
-      expect(version === versionOf(before)).toBe(Object.keys(parts).length === 0);
+      expect(version === versionOf(before)).toBe(Object.keys(parts).length === 0 && shopState === shopStateOf(before));
     }
   }
 });
@@ -113,6 +114,14 @@ test.each<[PageView, PageState, ReturnType<typeof shopStateOf>, string]>([
   const page = checkoutPage(view);
   expect([stateOf(page), shopStateOf(page), statusOf(page).state]).toEqual([state, shopState, shopState]);
   expect(composeMessage(null, page)).toMatchObject({ state, shopState, title });
+});
+
+test('if a payment has not reappeared by the deadline, shops hear that the invoice is expired, also from an open page', () => {
+  const [before, after] = [checkoutPage('replaced'), checkoutPage('replaced', { invoice: { status: 'EXPIRED' } })];
+  expect(statusOf(after)).toMatchObject({ state: 'expired', amount: null, address: null });
+  const message = composeMessage(before, after);
+  expect(message).toMatchObject({ state: 'replaced', shopState: 'expired', parts: {} });
+  expect(message.version).not.toBe(versionOf(before));
 });
 
 test('everything that a payer can see is in one of the states, and each state is seen', () => {

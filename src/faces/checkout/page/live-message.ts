@@ -28,9 +28,15 @@ export function composeMessage(before: LinkPage | null, after: LinkPage & { now:
   };
 }
 
-/** Returns 16 hex characters that change if and only if the visible content changes, except for the countdown. */
+/**
+ * Returns 16 hex characters that change if and only if the visible content changes, except for the countdown, or if the state for shops
+ * changes.
+ */
 export function versionOf(page: LinkPage): string {
   const look = lookOf(page);
   const keys = PART_NAMES.map((name) => partKey(name, page, look));
-  return createHash('sha256').update(keys.join('\n')).digest('hex').slice(0, 16);
+  return createHash('sha256')
+    .update([shopStateOf(page), ...keys].join('\n'))
+    .digest('hex')
+    .slice(0, 16);
 }

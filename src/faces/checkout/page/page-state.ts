@@ -89,8 +89,8 @@ type Look = {
   /** Whether the payer is waiting for the network; in that case, the page says if Quittance can't see it. */
   waits: boolean;
   /**
-   * The state for `/status` and for a shop that embeds the page. `waiting` becomes `expired` after the deadline. It stays `confirming` while
-   * a payment is expected to reappear, so that no shop asks for the money again.
+   * The state for `/status` and for a shop that embeds the page. It's `confirming` while a payment is expected to reappear, so
+   * that no shop asks for the money again. After the deadline, both this and `waiting` become `expired`, as in the API.
    */
   shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'claimed' | 'suspended' | 'confirming' | 'paid';
   drawing: Html;
@@ -186,8 +186,9 @@ const isExpired = (page: LinkPage) => isReadable(page) && page.invoice.status ==
 
 /** Returns the state under the name that shops know. */
 export function shopStateOf(page: LinkPage): Look['shopState'] {
-  const { shopState } = STATES[stateOf(page)];
-  return shopState === 'waiting' && isExpired(page) ? 'expired' : shopState;
+  const state = stateOf(page);
+  const { shopState } = STATES[state];
+  return (shopState === 'waiting' || state === 'replaced') && isExpired(page) ? 'expired' : shopState;
 }
 
 /**
