@@ -40,6 +40,7 @@
     });
     frame.allow = 'clipboard-write';
     let isHeard;
+    let isLoaded;
     let timer;
     let state;
     const hear = (message) => {
@@ -58,12 +59,14 @@
       removeEventListener('message', hear);
       dialog.remove();
     };
-    // "Check now" loads the page again, and that answer may not be framed. So each one is asked whether it is the page.
+    // "Check now" loads the page again, and that answer may not be framed. So each one is asked whether it is the page. A page of an older
+    // release does not answer, but has spoken by its first load. Offline, the link would only lead to an error page of the browser.
     frame.onload = () => {
-      isHeard = false;
+      if (isLoaded) isHeard = false;
+      isLoaded = true;
       frame.contentWindow.postMessage('', '*');
       clearTimeout(timer);
-      timer = setTimeout(() => isHeard || !dialog.open || location.assign(link.href), 1000);
+      timer = setTimeout(() => isHeard || !dialog.open || !navigator.onLine || location.assign(link.href), 1000);
     };
     dialog.append(close, frame);
     document.body.append(dialog);

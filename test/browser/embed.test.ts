@@ -35,6 +35,8 @@ beforeAll(async () => {
 <a data-quittance href="${link}">Pay</a><script nonce="x">
 window.heard = [];
 addEventListener('quittance', ({ detail }) => heard.push(detail));
+window.loads = 0;
+document.addEventListener('load', ({ target }) => { loads += target.tagName === 'IFRAME'; }, true);
 </script>`);
   }).listen(0, '127.0.0.1');
   await once(shop, 'listening');
@@ -140,6 +142,68 @@ test('where the page may not be framed any more, "Check now" leads to the page i
   await page.waitForURL(invoice.url);
   await page.getByRole('heading', { name: 'Payment found' }).waitFor();
   await page.close();
+});
+
+/** Opens the dialog, and waits until the frame has loaded, when the shop's page asks whether the payer's page is there. */
+async function openDialog(page: Page): Promise<void> {
+  const loads = Number(await page.evaluate('loads'));
+  await page.getByRole('link', { name: 'Pay' }).click();
+  await page.frameLocator('dialog iframe').getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+  await expect.poll(() => page.evaluate('loads')).toBe(loads + 1);
+}
+
+/** Lets the time pass in which the page must answer, and checks that the shop's page is still there. */
+async function expectShopStays(page: Page): Promise<void> {
+  const url = `http://127.0.0.1:${port}/`;
+  const left: string[] = [];
+  page.on('request', (request) => {
+    if (request.isNavigationRequest() && request.frame() === page.mainFrame()) left.push(request.url());
+  });
+  await page.clock.runFor(5000);
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await openDialog(page);
+  expect([left, page.url()]).toEqual([[], url]);
+}
+
+test('a page of an older release, which does not answer the question, stays in the dialog', async () => {
+  await allow(`http://127.0.0.1:${port}`);
+  const page = await openShop('127.0.0.1', await newInvoice(checkout.service));
+  await page.clock.install();
+  await page.route('**/assets/checkout.js?*', async (route) => {
+    const response = await route.fetch();
+    const body = await response.text();
+    const old = body.replace("addEventListener('message', tellShop);", '');
+    expect(old).not.toBe(body);
+    // A logo that takes long, so that the page speaks before its load.
+    const logo = `document.body.append(Object.assign(new Image(), { src: '/logos/1' }))`;
+    await route.fulfill({ response, body: `${old}\n${logo}` });
+  });
+  await page.route('**/logos/*', async (route) => {
+    await expect.poll(() => page.evaluate('heard.length')).toBeGreaterThan(0);
+    await route.abort();
+  });
+  await openDialog(page);
+  await expectShopStays(page);
+  await page.context().close();
+});
+
+test('offline, "Check now" does not replace the shop\'s page', async () => {
+  await allow(`http://127.0.0.1:${port}`);
+  const invoice = await newInvoice(checkout.service);
+  const page = await openShop('127.0.0.1', invoice);
+  await page.clock.install();
+  await openDialog(page);
+  await page.context().setOffline(true);
+  // The browser still loads pages from this machine.
+  await page.route(invoice.url, (route) => route.abort('internetdisconnected'));
+  await page.frameLocator('dialog iframe').getByRole('link', { name: 'Check now' }).click();
+  await expect.poll(() => page.evaluate('loads')).toBe(2);
+  await page.clock.runFor(5000);
+  await page.context().setOffline(false);
+  await page.unroute(invoice.url);
+  await expectShopStays(page);
+  await page.context().close();
 });
 
 test('only the page and its answers may be framed: no receipt, no unknown link, no page of another project', async () => {
