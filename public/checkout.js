@@ -116,16 +116,16 @@ let isCutOff = false;
 function sayConnection() {
   const line = find('#check p');
   if (!line) return;
-  let shown = find('span', line);
-  if (!shown) {
-    shown = document.createElement('span');
+  let span = find('span', line);
+  if (!span) {
+    span = document.createElement('span');
     // Chinese and Japanese have no space behind a full stop.
-    line.prepend(shown, texts.updatesItself.endsWith('。') ? '' : ' ');
+    line.prepend(span, texts.updatesItself.endsWith('。') ? '' : ' ');
   }
   const text = isCutOff ? texts.noConnection : texts.updatesItself;
-  if (shown.textContent === text) return;
-  if (shown.textContent !== '') announce(text);
-  shown.textContent = text;
+  if (span.textContent === text) return;
+  if (span.textContent !== '') announce(text);
+  span.textContent = text;
 }
 
 function setCutOff(value) {
@@ -334,13 +334,13 @@ async function copy(button) {
 }
 
 // Pages that are not served by HTTPS have no clipboard, so there the shown string is selected and copied as it stands.
-async function write(text, shown) {
+async function write(text, element) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
     const selection = getSelection();
-    selection.selectAllChildren(shown);
+    selection.selectAllChildren(element);
     return selection.toString() === text && document.execCommand('copy');
   }
 }
@@ -412,14 +412,14 @@ async function openWallet() {
     if (!address) throw 'silent';
     return { web: window.tronWeb, from: address, sign: (transaction) => provider.signTransaction(transaction) };
   }
-  const find = () => provider.tronWeb || window.tronWeb;
-  if (!accountOf(find())) {
+  const tronWeb = () => provider.tronWeb || window.tronWeb;
+  if (!accountOf(tronWeb())) {
     const answer = await byOwner(provider.request({ method }));
     if (answer && answer.code === 4001) throw 'declined';
     // A locked TronLink answers with an empty text at once.
-    if (!accountOf(find())) throw 'silent';
+    if (!accountOf(tronWeb())) throw 'silent';
   }
-  const web = find();
+  const web = tronWeb();
   return { web, from: web.defaultAddress.base58, sign: (transaction) => web.trx.sign(transaction) };
 }
 
@@ -439,7 +439,7 @@ let told = {};
 const GONE_MS = 5 * MINUTE_MS;
 function recall() {
   const { outcome, txId, until } = attempt(() => JSON.parse(sessionStorage.getItem(path))) || told;
-  // While the page is blind, or waits for a payment to reappear, its state is another.
+  // A page that is blind, or waits for a payment to reappear, is in neither of these states.
   const isGone = !cover && /^(waiting|expired)$/.test(invoice.dataset.state) && serverNow() - until > GONE_MS;
   return { outcome: isGone && outcome === 'sent' ? 'unknown' : outcome, txId };
 }
@@ -455,9 +455,9 @@ function offerWallet() {
   if (!box) return;
   box.hidden = !wallet();
   const { outcome, txId } = recall();
-  const { textContent: said, dataset } = find('[role=status]', box);
+  const { textContent: text, dataset } = find('[role=status]', box);
   // What was sent can still turn out to be gone.
-  if (said && (outcome !== 'unknown' || said !== dataset.sent)) return;
+  if (text && (outcome !== 'unknown' || text !== dataset.sent)) return;
   if (outcome in OUTCOMES) tellOutcome(box, outcome, txId);
 }
 
