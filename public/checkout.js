@@ -278,7 +278,7 @@ async function request(url, options, own = abortable()) {
   const limit = setTimeout(() => own.abort(), TIMEOUT_MS);
   try {
     const response = await fetch(url, { ...options, signal: own.signal });
-    return { status: response.status, text: await response.text(), date: response.headers.get('Date') };
+    return { status: response.status, text: await response.text(), now: response.headers.get('X-Now') };
   } finally {
     clearTimeout(limit);
   }
@@ -292,11 +292,11 @@ async function refresh() {
   const mine = ++round;
   controller = abortable();
   try {
-    const { status, text, date } = await request(`${path}/parts${query()}`, { cache: 'no-store' }, controller);
+    const { status, text, now } = await request(`${path}/parts${query()}`, { cache: 'no-store' }, controller);
     if (status !== 200 && status !== 204) throw new Error(`status ${status}`);
     if (mine !== round) return;
     if (text) apply(JSON.parse(text));
-    else setTime(Date.parse(date) || serverNow());
+    else setTime(Number(now) || serverNow());
     hear();
   } catch {
     if (mine !== round) return;

@@ -404,9 +404,24 @@ test.each(
   await close();
 });
 
+/** Replaces the header Date, like nginx. */
+const replaceDate = (page: Page) =>
+  page.route('**/parts?*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, headers: { ...response.headers(), date: new Date(0).toUTCString() } });
+  });
+
 test.each([
   { how: 'a stream', options: { beforeOpening: (page: Page) => stopClock(page) } },
-  { how: 'polling', options: stoppedAndSilent },
+  {
+    how: 'polling through a proxy',
+    options: {
+      beforeOpening: async (page: Page) => {
+        await stoppedAndSilent.beforeOpening(page);
+        await replaceDate(page);
+      },
+    },
+  },
 ])('after a sleep the minutes left are those of the service again, by $how', async ({ options }) => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);

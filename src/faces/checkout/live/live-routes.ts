@@ -57,8 +57,8 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     if (asked === null || invoice === null) return reply.code(404).send(UNKNOWN_LINK);
     const page = pageOf(asked.reader, invoice, deps.now());
     if (versionOf(page) !== asked.version) return composeMessage(null, page);
-    // The script sets its countdown by this time, as it does by the messages' `now`.
-    return sendNothing(request, reply.code(204).header('Date', new Date(page.now).toUTCString()));
+    // The script sets its countdown by this time, as it does by the messages' `now`. Some proxies, such as nginx, replace the header Date.
+    return sendNothing(request, reply.code(204).header('X-Now', page.now));
   });
   app.get('/c/:token/live', { schema }, async (request, reply) => {
     const startedMs = performance.now();
