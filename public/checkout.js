@@ -164,15 +164,13 @@ function check() {
   return !!cover;
 }
 
-// A form whose answer did not come. It is sent again as soon as the service is heard.
-let unanswered;
-
 function hear() {
   lastHeard = clocks();
   failures = 0;
   setCutOff(false);
   check();
-  if (unanswered && unanswered.isConnected) ask(unanswered);
+  // A form whose answer did not come is sent again as it was.
+  for (const form of all('form')) if (form.unanswered) ask(form, form.unanswered);
 }
 
 function apply(message) {
@@ -346,13 +344,12 @@ async function write(text, element) {
 }
 
 // A form is answered by the whole page, of which only the answer is put here.
-async function ask(form) {
+async function ask(form, entered = new FormData(form)) {
   // A button that is disabled meanwhile would lose the focus.
   if (form.hasAttribute('aria-busy')) return;
   form.setAttribute('aria-busy', 'true');
-  unanswered = undefined;
+  form.unanswered = undefined;
   const { name } = form.elements[0];
-  const entered = new FormData(form);
   const answer = find(`#${name}-answer`);
   const { status } = shown;
   answer.textContent = texts.searching;
@@ -363,15 +360,15 @@ async function ask(form) {
     if (shown.status !== status) {
       // It was asked before what the page says now.
       form.removeAttribute('aria-busy');
-      return ask(form);
+      return ask(form, entered);
     }
     put(answer, find(`#${answer.id}`, page).childNodes);
     enhance(answer);
     if (find('[data-may-send]', answer)) mayTryAgain(entered.get(name));
   } catch {
     // The fee and the address are also asked for before anything is paid, so nothing is said of a payment.
-    if (name !== 'transaction') unanswered = form;
-    answer.textContent = unanswered === form ? texts.noConnection : texts.notAnswered;
+    if (name !== 'transaction') form.unanswered = entered;
+    answer.textContent = form.unanswered ? texts.noConnection : texts.notAnswered;
   }
   form.removeAttribute('aria-busy');
 }

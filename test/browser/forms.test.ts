@@ -158,6 +158,27 @@ test('without a connection a question is answered by saying so, and is asked aga
   await close();
 });
 
+test('without a connection each form keeps what was sent, and gets its own answer later', async () => {
+  const { page, problems, close } = await openPage(checkout.browser, invoice.url);
+  await open(page, FEE);
+  await open(page, PASTE);
+  await page.context().setOffline(true);
+  for (const [form, text] of [
+    [FEE, '1.5'],
+    [PASTE, invoice.address],
+  ] as const) {
+    await page.getByLabel(form.label).fill(text);
+    await page.getByRole('button', { name: form.button }).click();
+    await page.locator(form.region).getByText('No connection. Trying again…', { exact: true }).waitFor();
+    await page.getByLabel(form.label).fill('not finished');
+  }
+  await page.context().setOffline(false);
+  await page.locator(`${FEE.region} p`, { hasText: 'after its fee of 1.5,' }).waitFor();
+  await page.locator(`${PASTE.region} p`, { hasText: 'The address is the same.' }).waitFor();
+  expect(besidesFailedRequests(problems)).toEqual([]);
+  await close();
+});
+
 test.each(modes)('a hostile name of a merchant is text, also in answers, $mode', async (options) => {
   const { service, browser } = checkout;
   service.clock.advance(60_000);
