@@ -48,7 +48,7 @@ export const expediteChosen = (now: string) => `picked as materialized (
 /** A URL with fewer orders than this is found by its orders. Others, such as the only URL of a shop, are found by their deliveries. */
 const MANY_ORDERS = 1000;
 /** The SQL for an adapter's orders with the URL `asked.url`. The hash is in an index, and a URL may be too long for one. */
-const ORDERS_AT = (asked: string) =>
+const ordersAt = (asked: string) =>
   `adapter_orders o where o.endpoint_id = ${asked}.id and hashtextextended(o.notify_url, 0) = hashtextextended(${asked}.url, 0) and o.notify_url = ${asked}.url`;
 
 /**
@@ -64,7 +64,7 @@ const pendingAt = (due: '<=' | '>') => `(
           order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_SEEN})
          union all
          select d.* from (
-           select o.project_id, o.invoice_id from ${ORDERS_AT('asked')} and asked.is_rare limit ${MANY_ORDERS}) o
+           select o.project_id, o.invoice_id from ${ordersAt('asked')} and asked.is_rare limit ${MANY_ORDERS}) o
          cross join lateral (
            select d.ctid as tuple, d.* from deliveries d
            where d.endpoint_id = asked.id and d.invoice_id = o.invoice_id and d.status = 'pending' and d.next_attempt_at ${due} $4
@@ -84,7 +84,7 @@ export const bringDeliveriesForward = rowsOf(
      select w.id, asked.url, asked.is_back, coalesce(asked.returned_at, '-infinity') as returned_at, asked.is_rare
      from (
        select a.*, a.url is not null and (
-         select count(*) from (select from ${ORDERS_AT('a')} limit ${MANY_ORDERS}) o) < ${MANY_ORDERS} as is_rare
+         select count(*) from (select from ${ordersAt('a')} limit ${MANY_ORDERS}) o) < ${MANY_ORDERS} as is_rare
        from unnest($1::uuid[], $2::bool[], $3::timestamptz[], $5::text[]) a (id, is_back, returned_at, url) offset 0) asked
      join webhook_endpoints w on w.id = asked.id
      where w.disabled_at is null and (asked.is_back or (
