@@ -159,6 +159,25 @@ if (installed.kind === 'missing') {
     const doubt = [expect.stringContaining(`DO NOT DELIVER: Quittance does not show the invoice ${hidden.invoiceId}`)];
     expect(await shop.read(hidden)).toMatchObject({ isPaid: false, notes: doubt });
   });
+
+  test('an order whose settlement Quittance interrupts gets no note, and the next sweep settles it', async () => {
+    onTestFinished(await quittance.stopWebhooks());
+    const order = await shop.order(1);
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(order.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    // The sweep reads the invoice once for each event, and Medusa reads it again.
+    const events = (await quittance.events()).filter(({ data }) => data.invoiceId === order.invoiceId);
+    const answerAgain = quittance.fail(`/v1/invoices/${order.invoiceId}`, 503, 'UNAVAILABLE', events.length);
+    onTestFinished(answerAgain);
+    await expect(shop.sweep()).rejects.toThrow();
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, notes: [] });
+    answerAgain();
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1, notes: [] });
+  });
   testShop(() => ({ shop, quittance }));
 }
 

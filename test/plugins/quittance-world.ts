@@ -19,8 +19,8 @@ export type QuittanceWorld = {
   shopPort: number;
   /** The API as the shop reaches it, through a proxy that can fail. */
   apiUrl: string;
-  /** Lets the shop's requests whose path contains `part` fail with this error, until the returned function is called. */
-  fail(part: string, status: number, code: string): () => void;
+  /** Lets the shop's requests whose path contains `part` fail with this error, after the first `passes`, until the returned function is called. */
+  fail(part: string, status: number, code: string, passes?: number): () => void;
   /** Pays like `POST /sandbox/pay`. */
   pay(checkoutUrl: string, scenario: string): Promise<Json>;
   expireAll(): Promise<void>;
@@ -29,7 +29,8 @@ export type QuittanceWorld = {
   run(...args: string[]): Promise<Json>;
   /** Sends a transfer back to the payer and links the two. */
   refund(transfer: { transferId: string; amount: string }): Promise<void>;
-  stopWebhooks(): Promise<void>;
+  /** Disables the webhooks, until the returned function is called. */
+  stopWebhooks(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 };
 
@@ -80,7 +81,10 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
     read: (id) => ask(`/v1/invoices/${id}?expand=payment`),
     events: () => readFeed(ask),
     refund: (transfer) => refund({ run, payer, merchant, contract }, transfer),
-    stopWebhooks: () => run('webhook', 'disable', endpointId),
+    stopWebhooks: async () => {
+      await run('webhook', 'disable', endpointId);
+      return () => run('webhook', 'enable', endpointId);
+    },
     stop: async () => {
       proxy.stop();
       await stop(sandbox, dataDir);
@@ -90,13 +94,13 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
 
 /** Starts a proxy of the API at `target` that can fail. */
 export async function startProxy(target: string): Promise<{ url: string; fail: QuittanceWorld['fail']; stop(): void }> {
-  const failures = new Map<string, { status: number; code: string }>();
+  const failures = new Map<string, { status: number; code: string; passes: number }>();
   const server = createServer(async (request, response) => {
     const { method = 'GET', url: path = '' } = request;
     const failure = [...failures].find(([part]) => path.includes(part))?.[1];
     const answerWith = (status: number, body: string) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(body);
-    if (failure !== undefined) {
+    if (failure !== undefined && failure.passes-- <= 0) {
       request.resume();
       answerWith(failure.status, JSON.stringify({ code: failure.code, detail: 'as the test wants it' }));
       return;
@@ -111,8 +115,8 @@ export async function startProxy(target: string): Promise<{ url: string; fail: Q
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    fail: (part, status, code) => {
-      failures.set(part, { status, code });
+    fail: (part, status, code, passes = 0) => {
+      failures.set(part, { status, code, passes });
       return () => failures.delete(part);
     },
     stop: () => {

@@ -73,6 +73,24 @@ if (installed.kind === 'missing') {
     expect(await quittance.read(rest.invoiceId)).toMatchObject({ payment: { requestedAmount: '5.000000' } });
   });
 
+  test('an order whose settlement Quittance interrupts gets no note, and the next sweep settles it', async () => {
+    onTestFinished(await quittance.stopWebhooks());
+    const order = await shop.order(1);
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(order.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    // The sweep reads the invoice, and settling the payment reads it again.
+    const answerAgain = quittance.fail(`/v1/invoices/${order.invoiceId}`, 503, 'UNAVAILABLE', 1);
+    onTestFinished(answerAgain);
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, notes: [] });
+    answerAgain();
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1, notes: [] });
+  });
+
   test('an order that changed while Quittance does not answer gets no page with the old amount', async () => {
     const order = await shop.order(1);
     const answerAgain = quittance.fail('/v1/', 503, 'UNAVAILABLE');
@@ -302,7 +320,7 @@ async function findOrder(admin: Ask, code: string): Promise<Json> {
   return orders.items[0];
 }
 
-/** Runs the task like a merchant, and waits until it has run. */
+/** Runs the task like a merchant, and waits until it has run or failed. A failure changes only the result. */
 async function sweep(admin: Ask): Promise<void> {
   const look = async () => {
     const { scheduledTasks } = await admin(`{ scheduledTasks { id lastExecutedAt isRunning lastResult } }`);
@@ -310,7 +328,8 @@ async function sweep(admin: Ask): Promise<void> {
   };
   const before = await look();
   await admin(`mutation { runScheduledTask(id: "quittance-sweep") { success } }`);
-  await eventually(look, (task) => task.lastExecutedAt !== before.lastExecutedAt && !task.isRunning);
+  const of = ({ lastExecutedAt, lastResult }: Json) => JSON.stringify([lastExecutedAt, lastResult]);
+  await eventually(look, (task) => of(task) !== of(before) && !task.isRunning);
 }
 
 async function refund(admin: Ask, { id }: ShopOrder): Promise<string> {

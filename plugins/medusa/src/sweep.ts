@@ -102,7 +102,7 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
       await note(container, place, `unwanted ${invoiceId}`, text);
       return;
     }
-    await settle(container, place, { ...asked, sessionId: place.sessionId });
+    await settle(container, client, place, { ...asked, sessionId: place.sessionId, invoiceId });
     const settled = await findPlace(container, asked.sessionId);
     if (settled.orderId === null) {
       const text = `PAID, BUT THERE IS NO ORDER: ${money} for the payment session ${asked.sessionId} (${invoiceId}). Medusa could not complete the cart, for example because an item is sold out; its log shows the reason. Complete the cart, or send the money back.`;
@@ -129,8 +129,9 @@ async function isCurrent(container: MedusaContainer, sessionId: string, invoiceI
 /** Does the same as the webhook. Medusa captures the payment first, so it may be captured although its cart was never completed. */
 async function settle(
   container: MedusaContainer,
+  client: Quittance,
   { orderId }: Place,
-  { sessionId, amount }: { sessionId: string; amount: string },
+  { sessionId, amount, invoiceId }: { sessionId: string; amount: string; invoiceId: string },
 ) {
   const payments = container.resolve(Modules.PAYMENT);
   const session = await payments.retrievePaymentSession(sessionId, { relations: ['payment'] });
@@ -138,7 +139,9 @@ async function settle(
   const input = { action: 'captured' as const, data: { session_id: sessionId, amount: new BigNumber(amount) } };
   await processPaymentWorkflow(container)
     .run({ input })
-    .catch((error: unknown) => {
+    .catch(async (error: unknown) => {
+      // Medusa doesn't say if Quittance failed. If it still fails, this throws, and the next sweep tries again.
+      await client.invoices.get(invoiceId);
       // The payer has paid, so the merchant must learn that there is no order.
       const logger = container.resolve(ContainerRegistrationKeys.LOGGER);
       logger.error(`quittance: the payment session ${sessionId} was not settled: ${error}`);

@@ -14,7 +14,7 @@ import {
 } from '@vendure/core';
 import { askFor, toInput, toPriceCurrency } from './amount';
 import { loggerCtx } from './options';
-import { QuittanceService } from './quittance.service';
+import { NOT_SHOWN, QuittanceService } from './quittance.service';
 import { readStored, toMetadata } from './stored';
 
 let service: QuittanceService;
@@ -120,7 +120,8 @@ async function findProblem({ currencyCode }: Order, payment: Payment): Promise<s
       return 'The invoice does not belong to this payment: its id, external id or price is different.';
     return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;
   } catch (error) {
-    if (!(error instanceof QuittanceError)) throw error;
+    // After any other error, the sweep or the next webhook tries again.
+    if (!(error instanceof QuittanceError) || !NOT_SHOWN.includes(error.code)) throw error;
     return `Quittance returned ${error.code}.`;
   }
 }

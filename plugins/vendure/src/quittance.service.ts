@@ -31,7 +31,7 @@ const CURSOR_KEY = `${CURSOR.namespace}.${CURSOR.name}`;
 /** Of 100 events each: a sweep ends within minutes, and the next one goes on where it ended. */
 const MAX_PAGES = 20;
 /** What the API says of a single invoice that it doesn't show. Other errors concern the next invoice too. */
-const NOT_SHOWN = ['INTEGRITY', 'INVOICE_NOT_FOUND'];
+export const NOT_SHOWN = ['INTEGRITY', 'INVOICE_NOT_FOUND'];
 /** States of an order in which a payment may settle it. */
 const PAYABLE = ['ArrangingPayment', 'ArrangingAdditionalPayment', 'PaymentAuthorized'];
 
