@@ -73,6 +73,31 @@ if (installed.kind === 'missing') {
     expect(await quittance.read(rest.invoiceId)).toMatchObject({ payment: { requestedAmount: '5.000000' } });
   });
 
+  test('a customer who has paid gets the same page again, also if the order changes', async () => {
+    onTestFinished(await quittance.stopWebhooks());
+    const [coupon, edited] = [await shop.order(1), await shop.order(1)];
+    for (const order of [coupon, edited]) {
+      await quittance.pay(order.checkoutUrl, 'exact');
+      await eventually(
+        () => quittance.read(order.invoiceId),
+        ({ status }) => status !== 'PENDING',
+      );
+      if (order === edited) await shop.transition(order, 'AddingItems');
+      await shop.setCoupon(order, true);
+      if (order === edited) await shop.transition(order, 'ArrangingPayment');
+      expect((await shop.click(order)).invoiceId).toBe(order.invoiceId);
+      const paid = await eventually(
+        () => quittance.read(order.invoiceId),
+        (invoice) => invoice.status === 'PAID',
+      );
+      expect(paid).not.toHaveProperty('withdrawnAt');
+      expect((await shop.click(order)).invoiceId).toBe(order.invoiceId);
+      await shop.sweep();
+      const excess = expect.stringMatching(/^PAID TOO MUCH: .* 5\.00 USD more than the total/);
+      expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1, notes: [excess] });
+    }
+  });
+
   test('an order whose settlement Quittance interrupts gets no note, and the next sweep settles it', async () => {
     onTestFinished(await quittance.stopWebhooks());
     const order = await shop.order(1);

@@ -57,8 +57,9 @@ async function createPayment(ctx: RequestContext, { id, code, currencyCode }: Or
   if (open !== undefined) {
     const stored = readStored(open);
     const isWanted = open.amount === amount && stored?.currency === toPriceCurrency(currencyCode);
-    // The second of two clicks, or of two tabs: it gets the invoice of the first.
-    if (isWanted && !(await service.isWithdrawn(open))) {
+    const page = await service.readPageState(open);
+    // The second of two clicks, or of two tabs, gets the invoice of the first. So does a customer who has paid it, also if the total changed.
+    if (page === 'paid' || (isWanted && page === 'open')) {
       return { amount: 0, state: 'Cancelled', metadata: { repeats: true, public: stored?.public } };
     }
     const cancelled = await payments.cancelPayment(ctx, open.id);

@@ -87,14 +87,15 @@ export class QuittanceService {
     return order.totalWithTax - totalCoveredByPayments(order);
   }
 
-  /** Whether the payment's page asks for nothing anymore. While Quittance does not answer, the page counts as open. */
-  async isWithdrawn(payment: Payment): Promise<boolean> {
+  /** What the payment's page shows; `paid` also while the payment can still be orphaned. Counts as open while Quittance does not answer. */
+  async readPageState(payment: Payment): Promise<'open' | 'paid' | 'withdrawn'> {
     try {
       const { status, withdrawnAt } = await this.client.invoices.get(payment.transactionId, { expand: 'payment' });
-      return withdrawnAt !== undefined && status !== 'PAID';
+      if (status === 'CONFIRMING' || status === 'PAID') return 'paid';
+      return withdrawnAt === undefined ? 'open' : 'withdrawn';
     } catch (error) {
       if (!(error instanceof QuittanceError)) throw error;
-      return error.code === 'INVOICE_NOT_FOUND';
+      return error.code === 'INVOICE_NOT_FOUND' ? 'withdrawn' : 'open';
     }
   }
 
