@@ -233,8 +233,8 @@ export class QuittanceService {
     const difference = `${formatMinor(Math.abs(left), this.precision)} ${currencyCode}`;
     const text =
       left < 0
-        ? `PAID TOO MUCH: ${paid} arrived, but the order's total has changed. The payments are ${difference} more than the total. Send the difference back.`
-        : `PAID TOO LITTLE: ${paid} arrived, but the order's total has changed. The payments are ${difference} less than the total. Do not deliver before the customer has paid the difference.`;
+        ? `PAID TOO MUCH: ${paid} arrived. The order's payments are now ${difference} more than the total. Send the difference back.`
+        : `PAID TOO LITTLE: ${paid} arrived. The order's payments are now ${difference} less than the total. Do not deliver before the customer has paid the difference.`;
     await this.note(tx, { payment, stored }, 'changed', text);
   }
 
