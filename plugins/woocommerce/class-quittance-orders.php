@@ -149,16 +149,25 @@ final class Quittance_Orders
         $this->sweep_transfers();
     }
 
+    /** Withdraws in a job, because the request of another payment method must not wait for the server. Two hooks in a row make one job. */
+    public static function withdraw_soon($order_id): void
+    {
+        $order = wc_get_order($order_id);
+        if ($order instanceof WC_Order && self::attempts($order) !== []) {
+            wp_schedule_single_event(time(), QUITTANCE_WITHDRAW, [$order->get_id(), 0]);
+        }
+    }
+
     /**
-     * The page of an order that is cancelled, or paid by another method, no longer asks for payment. The plugin still notices a payment that
-     * arrives anyway. If the server can't be reached, it tries again every five minutes, for a day.
+     * The page of an order that is cancelled or paid no longer asks for payment. The plugin still notices a payment that arrives anyway.
+     * If the server can't be reached, it tries again every five minutes, for a day.
      */
     public function withdraw(int $order_id, int $tries): void
     {
         try {
             self::on_order($order_id, function (?WC_Order $order): void {
                 // An order that was opened again in the meantime has another page.
-                if ($order === null || !($order->has_status('cancelled') || self::is_paid_otherwise($order))) {
+                if ($order === null || !($order->has_status('cancelled') || $order->is_paid())) {
                     return;
                 }
                 // Marked, so that an order that is opened again gets another page.
@@ -175,11 +184,6 @@ final class Quittance_Orders
             }
             throw $error;
         }
-    }
-
-    private static function is_paid_otherwise(WC_Order $order): bool
-    {
-        return $order->is_paid() && $order->get_payment_method() !== 'quittance';
     }
 
     private function withdraw_invoice(string $invoice_id): void

@@ -76,10 +76,7 @@ add_action('plugins_loaded', static function (): void {
     add_action('woocommerce_order_status_cancelled', $withdraw);
     // Also an order that another payment method completed, or the shopkeeper by hand.
     foreach (['payment_complete', 'order_status_processing', 'order_status_completed'] as $paid) {
-        add_action("woocommerce_$paid", static function ($order_id) use ($withdraw): void {
-            $order = wc_get_order($order_id);
-            $order instanceof WC_Order && $order->get_payment_method() !== 'quittance' && $withdraw($order_id);
-        });
+        add_action("woocommerce_$paid", [Quittance_Orders::class, 'withdraw_soon']);
     }
     add_action(QUITTANCE_WITHDRAW, $withdraw, 10, 2);
     add_action('admin_notices', static function (): void {

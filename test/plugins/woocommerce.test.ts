@@ -214,15 +214,14 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await shop.ask('set', 0, 'option:url=http://127.0.0.1:9');
     onTestFinished(() => shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`).then(() => undefined));
     for (const { id } of [cancelled, opened]) await shop.ask('set', id, 'status:cancelled');
-    expect(await shop.ask('retry')).toEqual([
-      [cancelled.id, 1],
-      [opened.id, 1],
-    ]);
+    for (const { id } of [cancelled, opened]) expect(await shop.ask('retry', id)).toEqual([[id, 1]]);
     await shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`);
     await shop.ask('set', opened.id, 'status:pending');
     await shop.ask('pay', opened.id);
-    expect(await shop.ask('retry')).toHaveLength(2);
-    expect(await shop.ask('retry')).toEqual([]);
+    for (const { id } of [cancelled, opened]) {
+      expect(await shop.ask('retry', id)).toEqual([[id, 2]]);
+      expect(await shop.ask('retry', id)).toEqual([]);
+    }
     const read = (invoiceId: string) => sandbox.get(`/v1/invoices/${invoiceId}?expand=payment`);
     expect(await read(cancelled.invoiceId)).toHaveProperty('withdrawnAt');
     const { attempts } = await look(opened.id);
@@ -230,15 +229,19 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     expect(await read(attempts[1].invoiceId)).not.toHaveProperty('withdrawnAt');
   });
 
-  test('paid by another method: the page is withdrawn', async () => {
+  test('paid by another method: a job withdraws the page, and the payment does not wait for it', async () => {
     for (const [total, way] of [
       ['35.80', 'by card'],
       ['35.90', 'by hand'],
+      ['35.92', 'by hand, with the same method'],
     ] as const) {
       const { id, invoiceId } = await order(total);
       await shop.ask('card', id, way);
-      const invoice = await sandbox.get(`/v1/invoices/${invoiceId}?expand=payment`);
-      expect({ way, ...invoice }).toHaveProperty('withdrawnAt');
+      const read = () => sandbox.get(`/v1/invoices/${invoiceId}?expand=payment`);
+      expect({ way, ...(await read()) }).not.toHaveProperty('withdrawnAt');
+      // A job for both hooks.
+      expect(await shop.ask('retry', id)).toEqual([[id, 0]]);
+      expect({ way, ...(await read()) }).toHaveProperty('withdrawnAt');
     }
   });
 

@@ -85,9 +85,9 @@ add_action('woocommerce_payment_complete', static function ($id): void {
 function test_card(int $id, string $way): array
 {
     $order = wc_get_order($id);
-    $order->set_payment_method('card');
+    $way === 'by hand, with the same method' || $order->set_payment_method('card');
     $order->save();
-    $way === 'by hand' ? $order->update_status('processing') : $order->payment_complete('card-1');
+    $way === 'by card' ? $order->payment_complete('card-1') : $order->update_status('processing');
     return [];
 }
 
@@ -97,12 +97,15 @@ function test_sweep(): array
     return [];
 }
 
-/** Runs the withdrawals that are scheduled, without waiting for their time. */
-function test_retry(): array
+/** Runs the order's withdrawals that are scheduled, without waiting for their time. */
+function test_retry(int $id): array
 {
     $runs = [];
     foreach (_get_cron_array() ?: [] as $time => $hooks) {
         foreach ($hooks['quittance_withdraw'] ?? [] as ['args' => $args]) {
+            if ($args[0] !== $id) {
+                continue;
+            }
             wp_unschedule_event($time, 'quittance_withdraw', $args);
             do_action_ref_array('quittance_withdraw', $args);
             $runs[] = $args;
