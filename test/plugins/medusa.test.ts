@@ -178,6 +178,22 @@ if (installed.kind === 'missing') {
     await shop.sweep();
     expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1, notes: [] });
   });
+
+  test("another shop's invoice that Quittance does not show adds no note", async () => {
+    const { body: invoice } = await call(`${quittance.url}/v1/invoices`, {
+      method: 'POST',
+      headers: { 'x-api-key': quittance.apiKey, 'content-type': 'application/json', 'idempotency-key': 'another-shop' },
+      body: JSON.stringify({ amount: '25', asset: 'USDT', network: 'TRON', externalId: 'another-shop' }),
+    });
+    onTestFinished(quittance.fail(`/v1/invoices/${invoice.invoiceId}`, 503, 'INTEGRITY'));
+    await quittance.pay(invoice.checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(invoice.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    await shop.sweep();
+    expect((await shop.read({ ...invoice, id: '' })).notes).toEqual([]);
+  });
   testShop(() => ({ shop, quittance }));
 }
 

@@ -115,7 +115,10 @@ async function handle(container: MedusaContainer, client: Quittance, event: Webh
 
 /** Asks a person to look after an invoice that Quittance does not show. */
 async function noteDoubt(container: MedusaContainer, invoiceId: string, externalId = ''): Promise<void> {
-  const place = await findPlace(container, readExternalId(externalId)?.sessionId ?? '');
+  const asked = readExternalId(externalId);
+  // The project's key also reads invoices that this shop did not create.
+  if (asked === null) return;
+  const place = await findPlace(container, asked.sessionId);
   const text = `DO NOT DELIVER: Quittance does not show the invoice ${invoiceId}, because its data or its address cannot be trusted. Check the order again after the operator has repaired it.`;
   await note(container, place, `doubt ${invoiceId}`, text);
 }
