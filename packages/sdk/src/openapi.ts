@@ -1199,7 +1199,7 @@ export interface components {
              */
             kind: "unmatched" | "duplicate" | "matched";
             logIndex: number;
-            /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
+            /** @description The invoice that the transfer was probably meant for, according to that reason, but did not pay. Let a person decide. */
             nearestInvoice: null | components["schemas"]["NamedInvoice"];
             reason: null | components["schemas"]["MismatchReason"];
             /** @description The transfer that returned the full amount to the sender, as recorded in the ledger */
@@ -1223,7 +1223,7 @@ export interface components {
                 claim: components["schemas"]["Claim"];
                 from: string;
                 logIndex: number;
-                /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason, but did not pay. Let a person decide. */
                 nearestInvoice: null | components["schemas"]["NamedInvoice"];
                 reason: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -1261,7 +1261,7 @@ export interface components {
                 /** @description The invoice that was already paid */
                 invoiceId: string;
                 logIndex: number;
-                /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason, but did not pay. Let a person decide. */
                 nearestInvoice?: null | components["schemas"]["NamedInvoice"];
                 reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -1374,7 +1374,7 @@ export interface components {
                 blockTime: string;
                 from: string;
                 logIndex: number;
-                /** @description The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason, but did not pay. Let a person decide. */
                 nearestInvoice?: null | components["schemas"]["NamedInvoice"];
                 reason?: null | components["schemas"]["MismatchReason"];
                 to: string;

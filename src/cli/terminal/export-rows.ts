@@ -30,7 +30,10 @@ export async function exportRows<Row>(
   return { data: { file, format, [rows.plural]: count.rows }, text: `wrote ${what} to ${file}` };
 }
 
-/** `--json` asks for a JSON export. With `--output`, it also asks for the command's report as JSON, so the user may want only that. */
+/**
+ * `--json` asks for a JSON export. With `--output`, it also asks for the command's report as JSON, so `--format csv --json` is allowed: a
+ * CSV file with a JSON report.
+ */
 export function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
   if (format === undefined) return isJsonAsked ? 'json' : 'csv';
   if (format !== 'csv' && format !== 'json') {

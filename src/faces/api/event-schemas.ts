@@ -255,7 +255,7 @@ export function likeliestFields() {
     ]),
     nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
       description:
-        'The invoice that the transfer was probably meant for, according to that reason. It did not pay it: let a person decide.',
+        'The invoice that the transfer was probably meant for, according to that reason, but did not pay. Let a person decide.',
     }),
   };
 }
