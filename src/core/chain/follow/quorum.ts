@@ -105,7 +105,7 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
       const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
       const isRetry = isDisputed && nowMs >= disputeNextMs;
       const silent = operators.filter(({ operator }) => !block.votes.has(operator));
-      // Nobody blames an operator that lacks a block without a known signer, so don't rely on the first ones.
+      // An operator may lack a block without a known signer, so all of them are asked.
       const isAnyones = isDisputed || block.signer === null;
       const wanted = isRetry ? operators : isAnyones ? silent : silent.slice(0, deps.agreement - 1);
       await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));

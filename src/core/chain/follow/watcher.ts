@@ -132,7 +132,8 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
       // Only the database can decide that the lease is lost. If the lease has merely expired by this process's clock, the process waits,
       // because a late renewal can still succeed.
       if (code === 'LEASE_LOST') held.lose(lease);
-      if (!held.isHeld()) return;
+      // Before `begin`, a status would replace the pauses that are still to be restored.
+      if (!held.isHeld() || begun !== lease) return;
       const reason = reasonOf(error);
       if (code === 'BLOCK_UNVERIFIABLE') {
         await alarms.raise('unverifiable-block', '', reason);

@@ -127,7 +127,7 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
     if (claimOf(proof.block) !== claimOf(block)) {
       deps.pool.report(node, 'unverifiable', `its block ${number} does not match its proven content`);
     }
-    // Whoever shows the block may still lack its logs, or withhold them.
+    // A node that shows the block may still lack its logs, or withhold them.
     return firstLogs(deps, proof.block, [...new Set([...same.map((each) => each.node), node, ...others])]);
   }
   const claims = shown.flatMap((each) => (each.block?.isProven === false ? { ...each, block: each.block } : []));
