@@ -119,8 +119,10 @@ tryGroup(
       const account = `'\\x${randomBytes(20).toString('hex')}'`;
       return `update addresses set account = ${account}, address = tron_address(${account}) where address = '${own}'`;
     }),
+    // Any address of another project that no order uses: on one in use, the amount may be reserved already.
     5: onOrder(
-      'update invoices i set address_id = (select id from addresses a where a.project_id <> i.project_id limit 1) where id = $1',
+      `update invoices i set address_id = (select id from addresses a
+         where a.project_id <> i.project_id and not exists (select from invoices o where o.address_id = a.id) limit 1) where id = $1`,
     ),
     6: onOrder('update invoices set payable_micro = payable_micro + 1 where id = $1'),
     7: onOrder('update invoices set requested_micro = 1 where id = $1'),
