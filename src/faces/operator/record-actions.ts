@@ -17,6 +17,17 @@ export function recordActions(tx: Sql, actor: Actor, actedAt: UnixMs, actions: r
   );
 }
 
+/** Records one action, as `recordActions` does. An action without a `projectId` doesn't belong to a single project. */
+export function recordAction(
+  tx: Sql,
+  actor: Actor,
+  actedAt: UnixMs,
+  action: Done['action'],
+  about: Omit<Done, 'action' | 'projectId'> & { projectId?: string },
+): Promise<void> {
+  return recordActions(tx, actor, actedAt, [{ projectId: null, action, ...about }]);
+}
+
 /** Converts an actor for the audit log. */
 export function recordedActor({ kind, id, name, origin, requestId }: Actor): RecordedActor {
   return { actorKind: kind, actorId: id, actedBy: name, origin, requestId };

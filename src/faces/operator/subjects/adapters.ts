@@ -44,7 +44,7 @@ import { clip, FieldError } from '../input/problems.ts';
 import { formatDuration, parseDuration } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, needed, projectId, secret } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction, recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { insertApiKey, revokeKey } from './keys.ts';
 import { readWebhookUrl, selectEndpoint, type UrlRules } from './webhooks.ts';
@@ -179,12 +179,10 @@ export const enableAdapter = operation({
       const secret = input.secret ?? made ?? '';
       const keyRing = await openEncryptionKeys({ ...deps, db: tx });
       await storeAdapter(tx, { keyRing, now: at, random }, { kind, currency, ...stored, id: uuid, projectId, secret });
+      const detail = { adapter: kind, currency, rate: describeRate(stored) };
       await recordActions(tx, actor, at, [
         { projectId, action: 'key.created', subject: encodeId('key', uuid), detail: { name: nameOf(kind, currency) } },
-        {
-          ...{ projectId, action: 'webhook.added', subject: encodeId('whe', uuid) },
-          detail: { adapter: kind, currency, rate: describeRate(stored) },
-        },
+        { projectId, action: 'webhook.added', subject: encodeId('whe', uuid), detail },
       ]);
       return { id: uuid, isNew: true, stored };
     });
@@ -463,9 +461,7 @@ async function changeRate(
   const isSame = input.rateSource === before.rateSource && rateMicro === before.rateMicro && !change.areBoundsNew;
   if (isSame) return result;
   const detail = { rate: { from: describeRate(before), to: describeRate(stored) } };
-  await recordActions(tx, actor, now, [
-    { projectId: before.projectId, action: 'webhook.changed', subject: adapterId, detail },
-  ]);
+  await recordAction(tx, actor, now, 'webhook.changed', { projectId: before.projectId, subject: adapterId, detail });
   if (change.isLarge) await notifyOfRate(tx, { actor, now, random }, before, stored);
   return result;
 }

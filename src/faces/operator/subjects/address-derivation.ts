@@ -22,7 +22,7 @@ import { clip, detectSecret, FieldError, fieldProblem } from '../input/problems.
 
 import { type Given, localOperation, type OperationDeps } from '../operation.ts';
 import { BY, flag, line, projectId } from '../option.ts';
-import { recordActions, recordedActor } from '../record-actions.ts';
+import { recordAction, recordedActor } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { MAX_PROPOSED, mayWait, mustWait, proposeChange } from './address-changes.ts';
 import { type Proposed, policyOption } from './addresses.ts';
@@ -344,7 +344,7 @@ function changeLimit({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor: Acto
     if (key.autoDeriveLimit !== autoLimit) {
       await changeAutoDeriveLimit(tx, key.id, autoLimit);
       const detail = { autoDeriveLimit: { from: key.autoDeriveLimit, to: autoLimit }, accountKeyId: key.id };
-      await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject: projectId, detail }]);
+      await recordAction(tx, actor, now(), 'project.changed', { projectId: id, subject: projectId, detail });
     }
     return { projectId, network, autoDerived: key.autoDerived, autoDeriveLimit: autoLimit };
   });

@@ -21,7 +21,7 @@ import { clip, gatherProblems } from '../input/problems.ts';
 import { readChoice } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { keyStatusOf, readNewKey } from './keys.ts';
 
@@ -121,9 +121,7 @@ export const createAdminKeyOperation = operation({
     const { adminKeyId, ...detail } = show(made, { ...key, id: keyId });
     await db.transaction(async (tx) => {
       await insertAdminKey(tx, { ...key, id: keyId, secretSha256 });
-      await recordActions(tx, actor, now(), [
-        { projectId: null, action: 'admin-key.created', subject: adminKeyId, detail },
-      ]);
+      await recordAction(tx, actor, now(), 'admin-key.created', { subject: adminKeyId, detail });
     });
     return { adminKeyId, ...detail, adminKey };
   },
@@ -170,13 +168,8 @@ export const revokeAdminKeyOperation = operation({
           say`there is no admin key ${adminKeyId}: list the keys with "${{ command: 'admin-key list' }}"`,
         );
       }
-      const done = {
-        projectId: null,
-        action: 'admin-key.revoked',
-        subject: adminKeyId,
-        detail: { name: key.name },
-      } as const;
-      if (key.isNew) await recordActions(tx, actor, now(), [done]);
+      if (!key.isNew) return;
+      await recordAction(tx, actor, now(), 'admin-key.revoked', { subject: adminKeyId, detail: { name: key.name } });
     });
     return { adminKeyId, status: 'revoked' };
   },

@@ -30,7 +30,7 @@ import { clip, FieldError } from '../input/problems.ts';
 import { readReason } from '../input/readers.ts';
 import { localOperation, type NodeDeps, operation } from '../operation.ts';
 import { DECIDED_BY, decidingFile, decidingFlag, flag, line, needed, networkName } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectNetwork, withNodesOf } from '../select.ts';
 import { followedCursor, readHeight } from './chain-blocks.ts';
 
@@ -101,9 +101,7 @@ const acceptProducers = localOperation({
       const detail = { producers: named.producers.length, nodes: named.nodes };
       await db.transaction(async (tx) => {
         await insertProducerSet(tx, network, named);
-        await recordActions(tx, actor, clock, [
-          { projectId: null, action: 'producers.accepted', subject: network, detail },
-        ]);
+        await recordAction(tx, actor, clock, 'producers.accepted', { subject: network, detail });
       });
       return { network, ...detail };
     }),
@@ -319,7 +317,7 @@ export async function passBlock(
       reason,
     });
     const detail = { network, number, reason, shownBy: view.shownBy.map(({ node }) => node) };
-    await recordActions(tx, actor, passedAt, [{ projectId: null, action: 'block.passed', subject: block.id, detail }]);
+    await recordAction(tx, actor, passedAt, 'block.passed', { subject: block.id, detail });
   });
   return { view: { ...view, passedBy, passedAt: toIso(passedAt), reason }, transactionCounts };
 }

@@ -11,7 +11,7 @@ import { type Column, columnsText } from '../command-words.ts';
 import { localOperation, type NodeDeps, type ReadSolidDeps } from '../operation.ts';
 
 import { needed, networkName } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { withNodesOf } from '../select.ts';
 import {
   compareBlocks,
@@ -132,7 +132,7 @@ export function recordRescanned(
     if (Object.values(counts).some((count) => count > 0)) {
       const { network, now } = recording;
       const detail = { from: blocks[0]?.number, to: blocks.at(-1)?.number, added: counts };
-      await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.rescanned', subject: network, detail }]);
+      await recordAction(tx, actor, now(), 'chain.rescanned', { subject: network, detail });
     }
     return counts;
   });

@@ -24,7 +24,7 @@ import { readReason } from '../input/readers.ts';
 import { localOperation, type NodeDeps, type ReadSolidDeps } from '../operation.ts';
 
 import { DECIDED_BY, flag, line, lines, networkName } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { withNodesOf } from '../select.ts';
 import {
   compareBlocks,
@@ -158,7 +158,7 @@ export function recordRepaired(
     const subjects = standing.map(({ transfer }) => keyOf(transfer));
     const detail = { ...range, reason, takenBack: subjects, added: counts };
     await markChecksDue(tx, network);
-    await recordActions(tx, actor, at, [{ projectId: null, action: 'chain.repaired', subject: network, detail }]);
+    await recordAction(tx, actor, at, 'chain.repaired', { subject: network, detail });
     return { takenBack: standing.length, added: counts };
   });
 }

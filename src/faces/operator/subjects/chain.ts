@@ -18,7 +18,7 @@ import { clip } from '../input/problems.ts';
 import { readOneNote } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { flag, line, needed, networkName } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectRecordedNetwork } from '../select.ts';
 
 const Text = Type.String();
@@ -312,9 +312,7 @@ export const acknowledgeAlarms = operation({
       const accepted = open?.filter((each) => subject === null || each === subject);
       const detail = { kind, subject, closed: count, ...(accepted === undefined ? {} : { accepted }) };
       if (count > 0) {
-        await recordActions(tx, actor, now(), [
-          { projectId: null, action: 'alarm.acknowledged', subject: network, detail },
-        ]);
+        await recordAction(tx, actor, now(), 'alarm.acknowledged', { subject: network, detail });
       }
       return count;
     });
@@ -400,7 +398,7 @@ export const resumeChain = operation({
         await clearHalt(tx, network);
         await resolveAlarms(tx, network, 'halted');
         const detail = { reason: halt.reason, ...(why === null ? {} : { why }) };
-        await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.resumed', subject: network, detail }]);
+        await recordAction(tx, actor, now(), 'chain.resumed', { subject: network, detail });
       });
     }
     return { network, resumed: isSettled, halt: { at: toIso(halt.at), reason: halt.reason } };

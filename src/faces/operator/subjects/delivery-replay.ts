@@ -17,7 +17,7 @@ import { clip, FieldError } from '../input/problems.ts';
 import { readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { period } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { type DeskEvent, findDeskEvents, type PositionRange, readEventId } from './deliveries.ts';
 import { findPositionAt, isLateSql, missableTypes, notifyDispatchers } from './webhook-sending.ts';
 import { readEventTypes, selectEndpoint } from './webhooks.ts';
@@ -272,7 +272,7 @@ async function recordReplay(
   { projectId, endpointId, detail }: { projectId: string; endpointId: string; detail: object },
 ): Promise<void> {
   const subject = encodeId('whe', endpointId);
-  await recordActions(tx, actor, now(), [{ projectId, action: 'deliveries.replayed', subject, detail }]);
+  await recordAction(tx, actor, now(), 'deliveries.replayed', { projectId, subject, detail });
 }
 
 /** One transaction handles this many events in about ten milliseconds. */

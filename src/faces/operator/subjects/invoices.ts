@@ -43,7 +43,7 @@ import { readChoice, readLengthLimit, readOneNote, readPeriod } from '../input/r
 import { limitTime } from '../limit-time.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';
 import { argument, exportFile, exportFormat, limit, needed, line as option, projectId } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
 import { insertApiKey } from './keys.ts';
 
@@ -426,7 +426,7 @@ export const createInvoiceByHand = localOperation({
       if (isNew) {
         const { invoiceId: subject, externalId, requestedAmount } = invoice;
         const detail = { externalId, requestedAmount, note };
-        await recordActions(tx, actor, now(), [{ projectId: project.id, action: 'invoice.created', subject, detail }]);
+        await recordAction(tx, actor, now(), 'invoice.created', { projectId: project.id, subject, detail });
       }
       return { invoice, isNew };
     });
@@ -527,9 +527,8 @@ export const withdrawInvoiceByHand = localOperation({
       }
       // Concurrent requests wait for each other at the row, so the second request finds the time that the first one stored.
       if (before?.withdrawnAt === null && withdrawnAt === at) {
-        await recordActions(tx, actor, at, [
-          { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },
-        ]);
+        const subject = encodeId('inv', id);
+        await recordAction(tx, actor, at, 'invoice.withdrawn', { projectId: project.id, subject, detail: {} });
       }
       return {
         ...{ invoiceId: encodeId('inv', id), projectId: encodeId('prj', project.id) },

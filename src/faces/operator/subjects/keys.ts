@@ -21,7 +21,7 @@ import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
 import { parseCidr, parseMoment } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 
 const columns = {
@@ -228,13 +228,9 @@ export const createKey = operation({
     const view = show(made, { ...key, id: uuid, projectId: project.id, network: project.network, apiKey });
     await db.transaction(async (tx) => {
       await insertApiKey(tx, { id: uuid, projectId: project.id, secretSha256, ...key });
-      const { name, expiresAt, allowedIps, scopes } = view;
-      await recordActions(tx, actor, now(), [
-        {
-          ...{ projectId: project.id, action: 'key.created', subject: view.keyId },
-          detail: { name, expiresAt, allowedIps, scopes },
-        },
-      ]);
+      const { keyId: subject, name, expiresAt, allowedIps, scopes } = view;
+      const detail = { name, expiresAt, allowedIps, scopes };
+      await recordAction(tx, actor, now(), 'key.created', { projectId: project.id, subject, detail });
     });
     const warning = await warnUnwatched(db, project.network, networks);
     return { ...view, ...(warning !== null && { warning }) };
@@ -302,7 +298,7 @@ export const revokeKey = operation({
       }
       if (key.isNew) {
         const { projectId, name } = key;
-        await recordActions(tx, actor, now(), [{ projectId, action: 'key.revoked', subject: keyId, detail: { name } }]);
+        await recordAction(tx, actor, now(), 'key.revoked', { projectId, subject: keyId, detail: { name } });
       }
     });
     return { keyId, status: 'revoked' as const };

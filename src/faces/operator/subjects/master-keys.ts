@@ -35,7 +35,7 @@ import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } fro
 import { scanRows } from '../ledger/scan-rows.ts';
 import { operation } from '../operation.ts';
 import { reencryptTotp } from '../people/sign-in-proofs.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 
 /**
  * `signing` and `ended` count the webhook and authenticator app secrets encrypted with the key: those in use, and those no longer in use.
@@ -229,7 +229,7 @@ async function reencrypt(
   ];
   const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
   await db.transaction((tx) =>
-    recordActions(tx, actor, now(), [{ projectId: null, action: 'master-key.rotated', subject: keyId, detail }]),
+    recordAction(tx, actor, now(), 'master-key.rotated', { subject: keyId, detail }),
   );
   return {
     ...{ source: nameSource(ring.source), keyId, isNew },

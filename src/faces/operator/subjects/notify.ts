@@ -35,7 +35,7 @@ import { clip, FieldError, nameProblem } from '../input/problems.ts';
 import { readChoice, readGivenSecret } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 
 type Times = Pick<ChannelSettings, 'quietFrom' | 'quietTo' | 'summaryAt'>;
 /**
@@ -160,9 +160,7 @@ export const addChannel = operation({
     const isAdded = await db.transaction(async (tx) => {
       if (!(await storeChannel(tx, keyRing, { channel, target }))) return false;
       const { channelId, ...detail } = view;
-      await recordActions(tx, actor, createdAt, [
-        { projectId: null, action: 'channel.added', subject: encodeId('chn', channel.id), detail },
-      ]);
+      await recordAction(tx, actor, createdAt, 'channel.added', { subject: encodeId('chn', channel.id), detail });
       return true;
     });
     if (isAdded) return { ...view, secret };
@@ -463,7 +461,7 @@ export const testChannel = operation({
     const opened = row === null ? null : await openTarget(keyRing, row);
     const message = testMessage(uuidV7(now(), random(10)), channel.name, now());
     await db.transaction((tx) =>
-      recordActions(tx, actor, now(), [{ projectId: null, action: 'channel.tested', subject: channelId, detail: {} }]),
+      recordAction(tx, actor, now(), 'channel.tested', { subject: channelId, detail: {} }),
     );
     const startedMs = performance.now();
     const attempt = opened?.kind === 'ok' ? await sendOnce(opened.target, message, now) : UNOPENED;
@@ -523,9 +521,7 @@ export const removeChannel = operation({
     const isRemoved = await db.transaction(async (tx) => {
       if (!(await removeNotifyChannel(tx, channel, now()))) return false;
       const { kind, name, shown } = channel;
-      await recordActions(tx, actor, now(), [
-        { projectId: null, action: 'channel.removed', subject: channelId, detail: { kind, name, shown } },
-      ]);
+      await recordAction(tx, actor, now(), 'channel.removed', { subject: channelId, detail: { kind, name, shown } });
       return true;
     });
     if (isRemoved) return { channelId, status: 'removed' as const };

@@ -29,7 +29,7 @@ import { choice, id, list, maybe, of, type Shown, show, text, time, whole, yes }
 import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';
 import { argument, BY, flag, line, lines, needed } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 
 const shown = {
@@ -263,10 +263,8 @@ export const invitePerson = localOperation({
       }
       const link = await makeLink(tx, deps, { personId: person.id, kind: 'invite' });
       const view = viewPerson(person);
-      const { login, name, role, projects } = view;
-      await recordActions(tx, actor, now(), [
-        { projectId: null, action: 'user.invited', subject: view.personId, detail: { login, name, role, projects } },
-      ]);
+      const { personId: subject, ...detail } = view;
+      await recordAction(tx, actor, now(), 'user.invited', { subject, detail });
       return { ...view, ...link };
     });
   },
@@ -333,9 +331,7 @@ export const changeRole = localOperation({
         ...{ login: found.login, from: before.role, to: after.role },
         ...{ fromProjects: before.projects, toProjects: after.projects, endedSessions },
       };
-      await recordActions(tx, actor, now(), [
-        { projectId: null, action: 'user.changed', subject: after.personId, detail },
-      ]);
+      await recordAction(tx, actor, now(), 'user.changed', { subject: after.personId, detail });
       return { ...after, endedSessions };
     });
   },
@@ -370,9 +366,7 @@ export const resetPerson = localOperation({
       const link = await makeLink(tx, deps, { personId: found.id, kind: 'reset' });
       const view = viewPerson(found);
       const detail = { login: found.login, role: found.role };
-      await recordActions(tx, actor, deps.now(), [
-        { projectId: null, action: 'user.reset', subject: view.personId, detail },
-      ]);
+      await recordAction(tx, actor, deps.now(), 'user.reset', { subject: view.personId, detail });
       return { ...view, ...link };
     });
   },
@@ -396,9 +390,7 @@ export const removePerson = localOperation({
       await keepAnOwner(tx, found);
       await forgetFactors(tx, found, now(), { isGone: true });
       const { personId, login, role } = viewPerson(found);
-      await recordActions(tx, actor, now(), [
-        { projectId: null, action: 'user.removed', subject: personId, detail: { login, role } },
-      ]);
+      await recordAction(tx, actor, now(), 'user.removed', { subject: personId, detail: { login, role } });
       return { personId, login, status: 'removed' };
     });
   },

@@ -52,7 +52,7 @@ import { clip, fieldProblem } from '../input/problems.ts';
 import { formatDuration } from '../input/readers.ts';
 import { localOperation, type OperationDeps, operation } from '../operation.ts';
 import { argument, BY, flag, projectArgument } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { listApiKeys } from './keys.ts';
 
@@ -311,10 +311,8 @@ export const createProject = operation({
       await insertProject(tx, { id, network, ...stored });
       const inserted = await findProject(tx, id);
       if (inserted === null) throw new Error(`project ${id} was inserted but cannot be found`);
-      const subject = encodeId('prj', id);
-      await recordActions(tx, actor, now(), [
-        { projectId: id, action: 'project.created', subject, detail: { name: inserted.name, network } },
-      ]);
+      const about = { projectId: id, subject: encodeId('prj', id), detail: { name: inserted.name, network } };
+      await recordAction(tx, actor, now(), 'project.created', about);
       return inserted;
     });
     const warning = await warnUnwatched(db, network, networks);
@@ -404,7 +402,7 @@ export const updateProject = operation({
       if (Object.keys(changed).length > 0) {
         await update(tx, before, after);
         const subject = encodeId('prj', id);
-        await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject, detail: changed }]);
+        await recordAction(tx, actor, now(), 'project.changed', { projectId: id, subject, detail: changed });
       }
       return show(updated, { ...after, activeAddresses: active, changed });
     });
@@ -538,7 +536,7 @@ async function putInOrder(
     const subject = encodeId('prj', id);
     // The capacity of archived projects isn't measured, so nothing else would end this alarm.
     if (isArchived) await resolveAlarms(tx, before.network, 'capacity-low', subject);
-    await recordActions(tx, actor, now(), [{ projectId: id, action, subject, detail: { name: before.name } }]);
+    await recordAction(tx, actor, now(), action, { projectId: id, subject, detail: { name: before.name } });
     return show(archived, { ...before, archivedAt, isChanged: true });
   });
 }

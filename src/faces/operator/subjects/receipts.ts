@@ -10,7 +10,7 @@ import { openEncryptionKeys } from '../encryption-keys.ts';
 import { maybe, type Shown, schemaOf, text } from '../fields.ts';
 import { operation } from '../operation.ts';
 import { flag } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 
 const rotated = { keyId: text, formerKeyId: maybe(text) };
 export type RotatedReceiptKeyView = Shown<typeof rotated>;
@@ -52,9 +52,7 @@ export async function rotateReceiptKey(deps: ReceiptKeyDeps, actor: Actor): Prom
     if (former !== null) await retireReceiptKey(tx, former.id, deps.now());
     const keyId = await storeNewReceiptKey(tx, deps);
     const detail = { formerKeyId: former?.id ?? null };
-    await recordActions(tx, actor, deps.now(), [
-      { projectId: null, action: 'receipt-key.rotated', subject: keyId, detail },
-    ]);
+    await recordAction(tx, actor, deps.now(), 'receipt-key.rotated', { subject: keyId, detail });
     return { keyId, ...detail };
   });
 }

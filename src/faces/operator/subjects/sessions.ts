@@ -21,7 +21,7 @@ import { choice, id, maybe, of, type Shown, show, text, time } from '../fields.t
 import { clip } from '../input/problems.ts';
 import { localOperation } from '../operation.ts';
 import { argument, BY, line } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction, recordActions } from '../record-actions.ts';
 import { selectPerson } from './people.ts';
 
 /** An unused session ends after twelve hours, and every session after seven days. */
@@ -90,9 +90,8 @@ export async function openSession(
     ...{ id, personId: person.id, proof, createdAt, userAgent: from.userAgent?.slice(0, MAX_TEXT) || null },
     ...{ origin: from.origin.slice(0, MAX_TEXT), network: from.network.slice(0, MAX_TEXT) },
   });
-  await recordActions(tx, personActor(person, from), createdAt, [
-    { projectId: null, action: 'session.started', subject: encodeId('ses', id), detail: { proof } },
-  ]);
+  const subject = encodeId('ses', id);
+  await recordAction(tx, personActor(person, from), createdAt, 'session.started', { subject, detail: { proof } });
   return { token, sessionId: id, person, endsAt: endOf({ seenAt: createdAt, createdAt }) };
 }
 
@@ -198,13 +197,9 @@ export const endOtherSessions = localOperation({
     return db.transaction(async (tx) => {
       const ended = await endOtherSessionRows(tx, personId, now(), { kept, ...liveSince(now()) });
       const detail = { personId: encodeId('usr', personId) };
-      const subjects = ended.map((id) => encodeId('ses', id));
-      await recordActions(
-        tx,
-        actor,
-        now(),
-        subjects.map((subject) => ({ projectId: null, action: 'session.ended', subject, detail })),
-      );
+      const done = { projectId: null, action: 'session.ended', detail } as const;
+      const actions = ended.map((id) => ({ ...done, subject: encodeId('ses', id) }));
+      await recordActions(tx, actor, now(), actions);
       return { endedSessions: ended.length };
     });
   },
@@ -221,7 +216,7 @@ async function end(
     const ended = await endSessionRow(tx, uuid, now(), personId);
     if (ended === null) throw notThere(sessionId);
     const detail = { personId: encodeId('usr', ended.personId) };
-    await recordActions(tx, actor, now(), [{ projectId: null, action: 'session.ended', subject: sessionId, detail }]);
+    await recordAction(tx, actor, now(), 'session.ended', { subject: sessionId, detail });
     return { sessionId, status: 'ended' };
   });
 }

@@ -55,7 +55,7 @@ import {
   totpStepOf,
 } from '../people/sign-in-proofs.ts';
 
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { hashToken, loginOf } from './people.ts';
 import { type From, openSession, personActor, type Session, type StartedSession, steppedUpUntil } from './sessions.ts';
 
@@ -170,7 +170,7 @@ async function takeCode(
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
   if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
   const subject = encodeId('usr', person.id);
-  await recordActions(tx, actor, now(), [{ projectId: null, action: 'session.refused', subject, detail: {} }]);
+  await recordAction(tx, actor, now(), 'session.refused', { subject, detail: {} });
   return null;
 }
 
@@ -232,9 +232,7 @@ export async function redeemInvitation(
     const recoveryCodes = await factor.store(tx, locked);
     const started = await openSession(tx, deps, { person: locked, from, proof: factor.proof });
     const [subject, detail] = [encodeId('usr', locked.id), { kind, factor: factor.proof }];
-    await recordActions(tx, personActor(locked, from), now(), [
-      { projectId: null, action: 'user.joined', subject, detail },
-    ]);
+    await recordAction(tx, personActor(locked, from), now(), 'user.joined', { subject, detail });
     return { ...started, recoveryCodes };
   });
 }
@@ -338,7 +336,7 @@ export async function stepUp(
     if (!(await stepUpSession(tx, session.id, deps.now()))) return null;
     const subject = encodeId('ses', session.id);
     const detail = { for: action.name, input: createHash('sha256').update(action.input).digest('hex'), proof: by };
-    await recordActions(tx, actor, deps.now(), [{ projectId: null, action: 'session.stepped-up', subject, detail }]);
+    await recordAction(tx, actor, deps.now(), 'session.stepped-up', { subject, detail });
     return { steppedUpUntil: steppedUpUntil({ steppedUpAt: deps.now() }, deps.now()) ?? unixMs(deps.now()) };
   };
   const { person } = session;
@@ -403,7 +401,8 @@ export const addPasskey = localOperation({
         throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
       }
       if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
-      await recordPasskey(tx, deps, actor, { action: 'passkey.added', detail: { name: row.name } });
+      const subject = encodeId('usr', personId);
+      await recordAction(tx, actor, deps.now(), 'passkey.added', { subject, detail: { name: row.name } });
     });
     return show(passkeyFields, { ...row, lastUsedAt: null });
   },
@@ -426,20 +425,12 @@ export const removePasskey = localOperation({
       if (rest.length === 0 && factors?.passwordHash == null) {
         throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another passkey first');
       }
-      await recordPasskey(tx, deps, actor, { action: 'passkey.removed', detail: { left: rest.length } });
+      const subject = encodeId('usr', personId);
+      await recordAction(tx, actor, deps.now(), 'passkey.removed', { subject, detail: { left: rest.length } });
     });
     return { passkeyId };
   },
 });
-
-function recordPasskey(
-  tx: Sql,
-  { now }: Pick<SignInDeps, 'now'>,
-  actor: Actor,
-  done: { action: 'passkey.added' | 'passkey.removed'; detail: object },
-): Promise<void> {
-  return recordActions(tx, actor, now(), [{ projectId: null, subject: encodeId('usr', personIdOf(actor)), ...done }]);
-}
 
 /** Only people have passkeys; commands and keys don't. Throws `NOT_FOUND`. */
 function personIdOf({ kind, id }: Actor): string {

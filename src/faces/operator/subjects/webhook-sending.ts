@@ -49,7 +49,7 @@ import { clip, FieldError, quoteWhole } from '../input/problems.ts';
 import { parseDuration, readGivenSecret } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { flag, line } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { diagnoseAttempt } from '../webhooks/diagnose.ts';
 import {
   attemptFields,
@@ -184,7 +184,7 @@ export async function rotateEndpointSecret(
     await endWebhookSecrets(tx, uuid, formerEndsAt);
     await addEndpointSecret(tx, keyRing, { endpointId: uuid, secret, now, random });
     const detail = { formerSecretEndsAt: toIso(formerEndsAt) };
-    await recordActions(tx, actor, now, [{ projectId, action: 'webhook.rotated', subject: endpointId, detail }]);
+    await recordAction(tx, actor, now, 'webhook.rotated', { projectId, subject: endpointId, detail });
     return { formerEndsAt, isFormerLost };
   });
 }
@@ -329,10 +329,8 @@ async function recordPing(
   await db.transaction(async (tx) => {
     await recordEvents(tx, network, [ping], timestamp);
     await insertTestDelivery(tx, ping.id, endpointId, timestamp);
-    const detail = { eventId: encodeId('evt', ping.id) };
-    await recordActions(tx, actor, timestamp, [
-      { projectId, action: 'webhook.tested', subject: encodeId('whe', endpointId), detail },
-    ]);
+    const about = { projectId, subject: data.endpointId, detail: { eventId: encodeId('evt', ping.id) } };
+    await recordAction(tx, actor, timestamp, 'webhook.tested', about);
   });
   return ping;
 }
@@ -427,9 +425,7 @@ export const enableEndpoint = operation({
       await notifyDispatchers(tx);
       if (found.disabledAt === null && hastened === 0) return found;
       const detail = { disabledReason: found.disabledReason, hastened };
-      await recordActions(tx, actor, now(), [
-        { projectId: found.projectId, action: 'webhook.enabled', subject: endpointId, detail },
-      ]);
+      await recordAction(tx, actor, now(), 'webhook.enabled', { projectId: found.projectId, subject: endpointId, detail });
       return found;
     });
     const { disabledAt, disabledReason } = endpoint;
@@ -619,7 +615,7 @@ export const disableEndpoint = operation({
     const isDisabled = await db.transaction(async (tx) => {
       if (!(await disableWebhookEndpoint(tx, id, now(), why))) return false;
       const detail = { reason: input.reason };
-      await recordActions(tx, actor, now(), [{ projectId, action: 'webhook.disabled', subject: endpointId, detail }]);
+      await recordAction(tx, actor, now(), 'webhook.disabled', { projectId, subject: endpointId, detail });
       return true;
     });
     if (isDisabled) return { endpointId, status: 'disabled', disabledReason: why };

@@ -49,7 +49,7 @@ import { clip, detectSecretInNote, FieldError, refuseSecret } from '../input/pro
 import { readGivenSecret } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 
 /** `eventTypes` is `null` for all types. */
@@ -269,8 +269,8 @@ export const addEndpoint = operation({
     await db.transaction(async (tx) => {
       refuseTooMany(await refuseSameUrl(tx, project.id, url, null), true);
       await storeEndpoint(tx, { keyRing, now: now(), random }, endpoint);
-      const done = { projectId: project.id, action: 'webhook.added', subject: encodeId('whe', endpoint.id) } as const;
-      await recordActions(tx, actor, now(), [{ ...done, detail: describeEndpoint(endpoint) }]);
+      const about = { projectId: project.id, subject: encodeId('whe', endpoint.id) };
+      await recordAction(tx, actor, now(), 'webhook.added', { ...about, detail: describeEndpoint(endpoint) });
     });
     const view = show(target, { ...endpoint, network: project.network });
     return { ...view, secret: input.secret === null ? secret : null };
@@ -638,9 +638,7 @@ export const updateEndpoint = operation({
       const changed = describeChange(before, after);
       if (changed !== null) {
         const { projectId } = before;
-        await recordActions(tx, actor, now(), [
-          { projectId, action: 'webhook.changed', subject: endpointId, detail: changed },
-        ]);
+        await recordAction(tx, actor, now(), 'webhook.changed', { projectId, subject: endpointId, detail: changed });
       }
       return { before, after };
     });
