@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from '@commander-js/extra-typings';
 import { AppError } from '../../core/domain/errors.ts';
 import type { TSchema } from '../../core/runtime/type.ts';
-import { optionOf, type Printed, writeText } from '../../faces/operator/command-words.ts';
+import { joinParts, optionOf, type Printed, writeText } from '../../faces/operator/command-words.ts';
 import type { ExportedRows } from '../../faces/operator/export/write-rows.ts';
 import type { LocalOperation } from '../../faces/operator/operation.ts';
 import { type Option as Declared, declaredOption, membersOf } from '../../faces/operator/option.ts';
@@ -119,14 +119,16 @@ export async function runAndPrint(
   const { mayCreate = false } = operation;
   const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, { by, mayCreate });
   const printed: Printed = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
-  const { text, next, hasFailed = false, refusal } = printed;
+  const { next, hasFailed = false, refusal } = printed;
+  const text = joinParts(printed.text);
   if (refusal !== undefined) {
     terminal.note(text);
     throw new AppError('USAGE', refusal);
   }
+  const hints = [next ?? null].flat().filter((hint) => hint !== null && hint !== false);
   return {
     ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
-    ...(next === undefined ? {} : { next: writeText(next) }),
+    ...(hints.length === 0 ? {} : { next: hints.map(writeText).join('\n') }),
   };
 }
 

@@ -59,11 +59,25 @@ export function asWritten(_key: string, value: unknown): unknown {
   return value instanceof Message ? writeText(value) : value;
 }
 
+/** A hint that doesn't apply is `null` or `false`. */
+type MaybeHint = Text | null | false;
 /**
- * A command's output. `next` is shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad. `refusal`
- * means that the result is only a preview, and says how to confirm it.
+ * A command's output. `text` may have several parts, with an empty line between them; empty parts are omitted. `next` contains hints, each
+ * on its own line, which are shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad. `refusal` means
+ * that the result is only a preview, and says how to confirm it.
  */
-export type Printed = { text: string; next?: Text; hasFailed?: boolean; refusal?: Text };
+export type Printed = {
+  text: string | readonly string[];
+  next?: MaybeHint | readonly MaybeHint[];
+  hasFailed?: boolean;
+  refusal?: Text;
+};
+
+/** Joins the parts of an output. */
+export function joinParts(text: string | readonly string[]): string {
+  return typeof text === 'string' ? text : text.filter((part) => part !== '').join('\n\n');
+}
+
 /** A column's heading, the member or function that fills its cells, and the text for null. */
 export type Column<Row> = readonly [
   heading: string,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../../core/domain/errors.ts';
 import type { EventType } from '../../../core/domain/event.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { joinTexts, say } from '../../../core/domain/message.ts';
+import { say } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import {
@@ -211,13 +211,10 @@ export const enableAdapter = operation({
     next:
       adapter.kind === 'price'
         ? `invoices in this project can now have a price in ${adapter.currency} instead of an amount: see docs/reference/api.md`
-        : joinTexts(
-            [
-              ...(adapter.secret === null ? [] : ['copy the secret now, because it is not shown again']),
-              `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/guides/adapters.md`,
-            ],
-            '\n',
-          ),
+        : [
+            adapter.secret !== null && 'copy the secret now, because it is not shown again',
+            `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/guides/adapters.md`,
+          ],
   }),
 });
 
@@ -554,11 +551,9 @@ export const listAdapters = operation({
       ],
       ['PATH', 'path', 'none'],
     ]),
-    ...(data.length === 0
-      ? {
-          next: say`no adapter yet: add an adapter with "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}"`,
-        }
-      : {}),
+    next:
+      data.length === 0 &&
+      say`no adapter yet: add an adapter with "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}"`,
   }),
 });
 

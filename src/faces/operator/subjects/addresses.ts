@@ -5,7 +5,7 @@ import type { Node } from '../../../core/chain/nodes/node.ts';
 import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { type Hint, joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
@@ -29,7 +29,7 @@ import {
 } from '../../../core/store/ledger/addresses.ts';
 import { lockProject } from '../../../core/store/ledger/projects.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText } from '../command-words.ts';
+import { columnsText, type Printed } from '../command-words.ts';
 import {
   choice,
   type Field,
@@ -117,14 +117,11 @@ const listAddresses = operation({
       ['DERIVED', ({ derivationIndex: index }) => (index === null ? '' : `#${index + 1}`)],
       ['CREATED', 'createdAt'],
     ]),
-    ...(next === null
-      ? {}
-      : {
-          next:
-            data.length === 0
-              ? say`no address yet: add an address with "${next}"`
-              : say`there may be more addresses: ${next}`,
-        }),
+    next:
+      next &&
+      (data.length === 0
+        ? say`no address yet: add an address with "${next}"`
+        : say`there may be more addresses: ${next}`),
   }),
 });
 
@@ -401,14 +398,13 @@ export const addAddresses = operation({
   print: ({ projectPolicy, ...outcome }) => {
     const { view } = outcome;
     const addresses = outcome.kind === 'added' ? outcome.view.added : outcome.view.proposed.addresses;
-    const next = [
-      ...(outcome.kind === 'proposed' ? [waitNote(outcome.view.proposed)] : []),
-      ...otherPolicyNote(view, view.policy, projectPolicy),
-      ...(view.activation === null ? [] : describeActivation(view.activation, addresses.length)),
-    ];
     return {
       text: addresses.map((address) => `${outcome.kind} ${address}`).join('\n'),
-      ...(next.length === 0 ? {} : { next: joinTexts(next, '\n') }),
+      next: [
+        outcome.kind === 'proposed' && waitNote(outcome.view.proposed),
+        ...otherPolicyNote(view, view.policy, projectPolicy),
+        ...(view.activation === null ? [] : describeActivation(view.activation, addresses.length)),
+      ],
     };
   },
 });
@@ -511,16 +507,11 @@ export const retireAddresses = operation({
   does: 'stop using addresses for new invoices; Quittance watches payments to them permanently',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'retired'),
   print: ({ view, projectPolicy }) => {
-    const notes =
-      view.changed.length === 0
-        ? []
-        : ['the addresses get no new invoices; Quittance watches payments to them permanently'];
-    if (view.activeAddresses[projectPolicy] === 0) {
-      notes.push(
+    return printSwitched(view, 'retired', [
+      view.changed.length > 0 && 'the addresses get no new invoices; Quittance watches payments to them permanently',
+      view.activeAddresses[projectPolicy] === 0 &&
         `warning: no active address with the policy ${projectPolicy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add or activate an address`,
-      );
-    }
-    return printSwitched(view, 'retired', notes);
+    ]);
   },
 });
 
@@ -540,12 +531,12 @@ export const activateAddresses = operation({
     printSwitched(view, 'activated', otherPolicyNote(view, otherPolicy ?? projectPolicy, projectPolicy)),
 });
 
-function printSwitched(view: SwitchedAddressesView, verb: string, notes: readonly Text[]) {
+function printSwitched(view: SwitchedAddressesView, verb: string, next: Printed['next']) {
   const lines = [
     ...view.changed.map((address) => `${verb} ${address}`),
     ...view.unchanged.map((address) => `${address} was already ${view.status}`),
   ];
-  return { text: lines.join('\n'), ...(notes.length === 0 ? {} : { next: joinTexts(notes, '\n') }) };
+  return { text: lines.join('\n'), next };
 }
 
 async function switchAddresses(

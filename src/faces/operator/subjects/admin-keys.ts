@@ -61,9 +61,7 @@ export const listAdminKeysOperation = operation({
       ['ALLOWED IPS', 'allowedIps', 'all'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0
-      ? { next: say`no admin key yet: create a key with "${{ command: 'admin-key create' }}"` }
-      : {}),
+    next: data.length === 0 && say`no admin key yet: create a key with "${{ command: 'admin-key create' }}"`,
   }),
 });
 

@@ -118,7 +118,7 @@ export const listAudit = operation({
       ['ON', 'subject'],
       ['DETAIL', ({ detail }) => JSON.stringify(detail)],
     ]),
-    ...(next === null ? {} : { next: say`for older entries, add ${{ field: 'before' }} ${next}` }),
+    next: next !== null && say`for older entries, add ${{ field: 'before' }} ${next}`,
   }),
 });
 
@@ -218,11 +218,10 @@ export const verifyAudit = operation({
       ...view.accepted.map(({ message }) => ['acknowledged', () => message] as const),
       ['good', ({ problem }) => (problem === null ? 'yes' : `NO: ${problem.message}`)],
     ]),
-    ...(view.good
-      ? {
-          next: say`keep the head on another machine. Later, "${{ command: 'audit verify', input: { head: '…' } }}" uses it to check whether the log was rewritten`,
-        }
-      : { hasFailed: true }),
+    next:
+      view.good &&
+      say`keep the head on another machine. Later, "${{ command: 'audit verify', input: { head: '…' } }}" uses it to check whether the log was rewritten`,
+    hasFailed: !view.good,
   }),
 });
 

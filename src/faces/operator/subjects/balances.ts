@@ -2,7 +2,7 @@ import { parseAddress, type TronAddress } from '@quittance/tron/address';
 import { askEachOperator, formatSigned, type Reconciled, reconcileAddress } from '../../../core/chain/reconcile.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
-import { type Hint, joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { inGroups } from '../../../core/runtime/concurrency.ts';
@@ -352,7 +352,7 @@ const reconcile = localOperation({
     if (data.length === 0)
       return { text, next: say`no address yet: add an address with "${{ command: 'address add', args: ['T…'] }}"` };
     if (data.every(({ status }) => status === 'good')) return { text };
-    return { text, next: joinTexts(adviseOnBooks(hints), '\n'), hasFailed: true };
+    return { text, next: adviseOnBooks(hints), hasFailed: true };
   },
 });
 

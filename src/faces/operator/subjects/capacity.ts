@@ -1,6 +1,6 @@
 import { comparePolicies } from '../../../core/domain/address-need.ts';
 import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../../core/domain/capacity.ts';
-import { say, type Text } from '../../../core/domain/message.ts';
+import { say } from '../../../core/domain/message.ts';
 import { type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { countPayable, payableRange } from '../../../core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -94,7 +94,7 @@ export const showCapacity = operation({
       ['DAYS LEFT', 'daysLeft'],
       ['', ({ low }) => (low ? 'LOW' : '')],
     ]);
-    return { text: joinParts(fields, table, compare(capacity)), ...nextOf(capacity) };
+    return { text: [fields, table, compare(capacity)], next: nextOf(capacity) };
   },
 });
 
@@ -153,7 +153,7 @@ export const showCapacityOfAmount = operation({
       ['FREE', 'free'],
       ['OF', 'total'],
     ]);
-    return { text: joinParts(fields, table, compare(capacity)), ...nextOf(capacity) };
+    return { text: [fields, table, compare(capacity)], next: nextOf(capacity) };
   },
 });
 
@@ -196,8 +196,6 @@ function compare({ policies }: Measured): string {
   return columnsText(policies, COMPARED);
 }
 
-const joinParts = (...parts: string[]) => parts.filter((part) => part !== '').join('\n\n');
-
 type Measured = CapacityView | CapacityOfAmountView;
 
 const HEAD: readonly Column<Measured>[] = [
@@ -235,10 +233,8 @@ function nameAmounts(amounts: readonly AmountCapacityView[]): string {
   return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
 }
 
-function nextOf({ projectId, low, activeAddresses }: Measured): { next?: Text } {
-  if (!low && activeAddresses > 0) return {};
-  return { next: say`add addresses with "${{ command: 'address add', input: { projectId } }} T…"` };
-}
+const nextOf = ({ projectId, low, activeAddresses }: Measured) =>
+  (low || activeAddresses === 0) && say`add addresses with "${{ command: 'address add', input: { projectId } }} T…"`;
 
 /** Rounds down, so 100 is shown only if everything is free. */
 function percent(share: number): string {

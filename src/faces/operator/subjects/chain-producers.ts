@@ -66,8 +66,8 @@ const listProducers = operation({
       ]);
       return `active since ${adoptedAt}: ${reason}, by ${nodes.join(', ')}\n${table}`;
     });
-    const next = 'no producers yet: the service reads them when it first follows the network';
-    return { text: sets.join('\n\n'), ...(sets.length === 0 ? { next } : {}) };
+    const none = 'no producers yet: the service reads them when it first follows the network';
+    return { text: sets, next: sets.length === 0 && none };
   },
 });
 
@@ -192,8 +192,8 @@ const checkOperation = localOperation({
       ['NODE', 'origin'],
       ['SHOWS', ({ shows }) => (shows === 'same' ? 'this block' : shows)],
     ]);
-    const text = `${fields}\n\n${table}`;
-    return isGood ? { text } : { text, hasFailed: true, next: 'do not ship this checkpoint: see CONTRIBUTING.md' };
+    const next = !isGood && 'do not ship this checkpoint: see CONTRIBUTING.md';
+    return { text: [fields, table], next, hasFailed: !isGood };
   },
 });
 
@@ -495,7 +495,7 @@ const passOperation = localOperation({
       ['INVOICE', ({ invoiceId, status }) => (invoiceId === null ? '' : `${invoiceId}, ${status}`)],
       ['TRANSFER', ({ txId, logIndex }) => `${txId}:${logIndex}`],
     ]);
-    const text = [fields, nodes, payments].filter((part) => part !== '').join('\n\n');
+    const text = [fields, nodes, payments];
     if (passedBy === undefined) {
       const sources = shownBy.map(({ node }) => node).join(' and ');
       return {
@@ -504,7 +504,7 @@ const passOperation = localOperation({
       };
     }
     return {
-      text: `${text}\n\nblock ${number} was accepted by ${passedBy}`,
+      text: [...text, `block ${number} was accepted by ${passedBy}`],
       next: say`check that the watcher continues with "${{ command: 'chain status' }}"`,
     };
   },

@@ -101,11 +101,6 @@ export const DIFFERENCES: readonly Column<DifferenceView>[] = [
   ['TRANSFER', ({ txId, logIndex }) => `${txId}:${logIndex}`],
 ];
 
-export function hintOf(read: ReadSolid): { next?: string } {
-  const next = sayUnattested(read);
-  return next === null ? {} : { next };
-}
-
 /**
  * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of `applySolidBlocks`. Runs
  * in one transaction, which doesn't move the cursor or need the lease. It holds the cursor's lock, so a watcher waits for it. Existing
@@ -190,7 +185,7 @@ const rescan = localOperation({
     withNodesOf(deps, network, (nodes) =>
       rescanRange({ ...nodes, onProgress: progressOf(deps.note, range) }, actor, range),
     ),
-  print: (view) => ({ text: sayRescanned(view), ...hintOf(view) }),
+  print: (view) => ({ text: sayRescanned(view), next: sayUnattested(view) }),
 });
 
 /** The maximum number of differences to keep. More differences add no information. */
@@ -240,9 +235,9 @@ const verify = localOperation({
     withNodesOf(deps, network, (nodes) => verifyRange({ ...nodes, onProgress: progressOf(deps.note, range) }, range)),
   print: ({ view, hint }) => {
     const summary = sayVerified(view);
-    if (hint === null) return { text: summary, ...hintOf(view) };
-    const text = `${columnsText(view.differences, DIFFERENCES)}\n\n${summary}`;
-    return { text, next: adviseOnDifferences(hint), hasFailed: true };
+    if (hint === null) return { text: summary, next: sayUnattested(view) };
+    const table = columnsText(view.differences, DIFFERENCES);
+    return { text: [table, summary], next: adviseOnDifferences(hint), hasFailed: true };
   },
 });
 

@@ -41,7 +41,7 @@ import {
   TRANSFER_KEY,
   type TransferKey,
 } from './chain-blocks.ts';
-import { DIFFERENCES, hintOf, listCounts, ofRange, progressOf } from './chain-ranges.ts';
+import { DIFFERENCES, listCounts, ofRange, progressOf, sayUnattested } from './chain-ranges.ts';
 
 const recorded = statement(
   'annulment-recorded',
@@ -380,7 +380,7 @@ const repairOperation = localOperation({
   print: ({ view, hint }) => {
     const { blockCount, differences } = view;
     if (hint === null) {
-      return { text: `${blockCount} blocks read: no differences, so there is nothing to repair`, ...hintOf(view) };
+      return { text: `${blockCount} blocks read: no differences, so there is nothing to repair`, next: sayUnattested(view) };
     }
     const table = columnsText(differences, PLANNED);
     const payments = differences.filter(({ match }) => match === 'matched');
@@ -388,16 +388,17 @@ const repairOperation = localOperation({
       const denied =
         'an invoice is PAID by a transfer that is not on the chain, and will stay PAID: do not ship the order. ';
       return {
-        text: `${table}\n\n${blockCount} blocks read, ${differences.length} differences; nothing was changed`,
+        text: [table, `${blockCount} blocks read, ${differences.length} differences; nothing was changed`],
         next: say`${payments.length === 0 ? 'when' : `${denied}When`} you know the cause, repair the ledger with: ${hint}`,
         hasFailed: true,
       };
     }
     const { takenBack, added, left } = view;
     const denied = payments.map((each) => `${nameInvoice(each)} stays PAID, but its payment is not on the chain`);
-    const still = left.length === 0 ? '' : `\n\nstill different:\n${columnsText(left, DIFFERENCES)}`;
+    const done = `${takenBack} taken back; added to the ledger: ${listCounts(added)}`;
+    const still = left.length === 0 ? '' : `still different:\n${columnsText(left, DIFFERENCES)}`;
     return {
-      text: `${[table, '', `${takenBack} taken back; added to the ledger: ${listCounts(added)}`, ...denied].join('\n')}${still}`,
+      text: [table, [done, ...denied].join('\n'), still],
       next: say`check that all balances are correct now: ${hint}`,
       hasFailed: left.length > 0,
     };

@@ -226,11 +226,11 @@ const showStatusOperation = operation({
       ...describeWatcher(view),
       ...behind.why.map(({ text }, index) => [index === 0 ? 'why' : '', text] as const),
     ]);
-    const parts = [fields, columnsText(watcher?.nodes ?? [], NODES), columnsText(alarms, OPEN)];
+    const tables = [columnsText(watcher?.nodes ?? [], NODES), columnsText(alarms, OPEN)];
     const resume = { command: 'chain resume', input: { network } };
     return {
-      text: [...parts, ...(alarms.length === 0 ? [] : [MORE])].filter((part) => part !== '').join('\n\n'),
-      ...(halt === null ? {} : { next: say`no invoice becomes PAID until you resume the watcher: "${resume}"` }),
+      text: [fields, ...tables, alarms.length === 0 ? '' : MORE],
+      next: halt !== null && say`no invoice becomes PAID until you resume the watcher: "${resume}"`,
     };
   },
 });

@@ -12,7 +12,7 @@ import { text as column, listColumns, type Row, statement } from '../../../core/
 import { findWebhookEndpoint } from '../../../core/store/outbox/webhook-endpoints.ts';
 import { openNewestSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, fieldsText, formatFields, isoSecond } from '../command-words.ts';
+import { columnsText, fieldsText, formatFields, isoSecond, joinParts } from '../command-words.ts';
 import type { KeyDeps } from '../encryption-keys.ts';
 import {
   choice,
@@ -426,11 +426,7 @@ export const showDelivery = operation({
       ['position', 'position'],
       ['invoice', () => (first?.invoiceId ? `${first.invoiceId} (${first.externalId ?? ''})` : null)],
     ]);
-    const next = nextOf(view, endpoint);
-    return {
-      text: [event, ...shown.map((each) => deliveryText(each, askedAt))].join('\n\n'),
-      ...(next === null ? {} : { next }),
-    };
+    return { text: [event, ...shown.map((each) => deliveryText(each, askedAt))], next: nextOf(view, endpoint) };
   },
 });
 
@@ -457,7 +453,7 @@ function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {
     ['RESULT', 'error', 'delivered'],
     ['ANSWER', ({ answer }) => answerText(answer, MAX_ANSWER)],
   ]);
-  return [fields, attempts, diagnosisText(delivery.diagnosis)].filter((part) => part !== '').join('\n\n');
+  return joinParts([fields, attempts, diagnosisText(delivery.diagnosis)]);
 }
 
 function planText({ delivery, endpoint, attemptCount }: ShownDelivery, askedAt: UnixMs): string | null {

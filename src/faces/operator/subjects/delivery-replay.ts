@@ -1,7 +1,7 @@
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { type EventType, REPLAYED_TYPES } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
-import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { say } from '../../../core/domain/message.ts';
 import { MAX_ATTEMPTS } from '../../../core/domain/retry.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
@@ -223,7 +223,7 @@ export const replayPeriod = operation({
         ['already due', () => (due === 0 ? null : `${due}, within seconds`)],
         ['not sent', () => (exhausted === 0 ? null : exhaustedText(exhausted))],
       ]),
-      ...notesOf(waiting),
+      next: waiting.map(waitNote),
     };
   },
 });
@@ -232,15 +232,8 @@ function exhaustedText(count: number): string {
   return `${count}, because Quittance gave up after ${MAX_REPLAYED_ATTEMPTS} attempts: read these events from the feed (GET /v1/events)`;
 }
 
-function notesOf(waiting: readonly string[], others: readonly Text[] = []): { next?: Text } {
-  const notes = [
-    ...waiting.map(
-      (id) => say`${id} is disabled, so the events wait until you run "${{ command: 'webhook enable', args: [id] }}"`,
-    ),
-    ...others,
-  ];
-  return notes.length === 0 ? {} : { next: joinTexts(notes, '\n') };
-}
+const waitNote = (id: string) =>
+  say`${id} is disabled, so the events wait until you run "${{ command: 'webhook enable', args: [id] }}"`;
 
 const DAY_MS = 86_400_000;
 
@@ -266,13 +259,13 @@ function refuseMany(total: number, isConfirmed: boolean): void {
 }
 
 /** Records who sent which events to an endpoint (UUID) again. */
-async function recordReplay(
+function recordReplay(
   tx: Sql,
   { now, actor }: { now(): UnixMs; actor: Actor },
   { projectId, endpointId, detail }: { projectId: string; endpointId: string; detail: object },
-): Promise<void> {
+) {
   const subject = encodeId('whe', endpointId);
-  await recordAction(tx, actor, now(), 'deliveries.replayed', { projectId, subject, detail });
+  return recordAction(tx, actor, now(), 'deliveries.replayed', { projectId, subject, detail });
 }
 
 /** One transaction handles this many events in about ten milliseconds. */
@@ -442,7 +435,7 @@ export const replayEvents = operation({
         ['WAS', 'was'],
         ['NOW', ({ outcome }) => (outcome === null ? 'would be due now' : OUTCOMES[outcome])],
       ]),
-      ...notesOf(waiting, exhausted === 0 ? [] : [`not sent: ${exhaustedText(exhausted)}`]),
+      next: [...waiting.map(waitNote), exhausted > 0 && `not sent: ${exhaustedText(exhausted)}`],
     };
   },
 });

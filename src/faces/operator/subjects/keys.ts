@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatApiKey, readApiKey } from '../../../core/domain/api-key.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { SCOPES, type Scope, scopesOf } from '../../../core/domain/scope.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -127,7 +127,7 @@ export const listKeys = operation({
       ['SCOPES', 'scopes'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0 ? { next: say`no key yet: create a key with "${{ command: 'key create' }}"` } : {}),
+    next: data.length === 0 && say`no key yet: create a key with "${{ command: 'key create' }}"`,
   }),
 });
 
@@ -246,13 +246,10 @@ export const createKey = operation({
       ['scopes', 'scopes'],
       ['secret key', 'apiKey'],
     ]),
-    next: joinTexts(
-      [
-        ...(warning === undefined ? [] : [say`warning: ${warning}`]),
-        'copy the secret key now, because it is not shown again: your server sends it in the X-Api-Key header',
-      ],
-      '\n',
-    ),
+    next: [
+      warning !== undefined && say`warning: ${warning}`,
+      'copy the secret key now, because it is not shown again: your server sends it in the X-Api-Key header',
+    ],
   }),
 });
 

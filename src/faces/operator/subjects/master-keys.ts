@@ -74,7 +74,6 @@ export const showMasterKeys = operation({
     return { ...(await findMasterKeys({ db, now, keyRing })), isEmbedded: config.databaseUrl === null };
   },
   print: ({ view, missing, isEmbedded }) => {
-    const next = missing ?? (view.source === 'none' ? NO_KEY[isEmbedded ? 'embedded' : 'external'] : null);
     const keys = columnsText(view.keys, [
       ['KEY', 'keyId'],
       ['USE', 'use'],
@@ -85,8 +84,8 @@ export const showMasterKeys = operation({
       ['CAN BE REMOVED', ({ canBeDropped }) => yesNo(canBeDropped)],
     ]);
     return {
-      text: [fieldsText(view, [['keys from', 'source']]), keys].filter((part) => part !== '').join('\n\n'),
-      ...(next === null ? {} : { next }),
+      text: [fieldsText(view, [['keys from', 'source']]), keys],
+      next: missing ?? (view.source === 'none' && NO_KEY[isEmbedded ? 'embedded' : 'external']),
       hasFailed: view.keys.some(({ use }) => use === 'missing'),
     };
   },

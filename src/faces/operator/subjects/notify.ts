@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { AppError } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { joinTexts, say } from '../../../core/domain/message.ts';
+import { say } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
 import { requireKeyRing } from '../../../core/runtime/open-key-ring.ts';
@@ -84,11 +84,6 @@ export const listChannels = operation({
   }),
   print: ({ data }) => {
     const failing = data.find(({ failingSince }) => failingSince !== null);
-    const next =
-      data.length === 0
-        ? say`no channel yet, so no one is notified of alarms: add a channel with "${{ command: 'notify add' }}"`
-        : failing &&
-          say`${failing.channelId} is failing: ${failing.lastError ?? ''}. To test it: ${{ command: 'notify test', args: [failing.channelId] }}`;
     return {
       text: columnsText(data, [
         ['CHANNEL', 'channelId'],
@@ -103,7 +98,12 @@ export const listChannels = operation({
         ['TARGET', 'shown'],
         ['NAME', 'name'],
       ]),
-      ...(next === undefined ? {} : { next }),
+      next: [
+        data.length === 0 &&
+          say`no channel yet, so no one is notified of alarms: add a channel with "${{ command: 'notify add' }}"`,
+        failing !== undefined &&
+          say`${failing.channelId} is failing: ${failing.lastError ?? ''}. To test it: ${{ command: 'notify test', args: [failing.channelId] }}`,
+      ],
     };
   },
 });
@@ -179,20 +179,12 @@ export const addChannel = operation({
       ['summary', ({ summary, timeZone }) => summary && `${summary}, ${timeZone}`],
       ['secret', 'secret'],
     ]),
-    next: joinTexts(
-      [
-        ...(channel.secret === null
-          ? []
-          : [
-              'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each message',
-            ]),
-        ...(isSecretTyped
-          ? ['the value you typed may now be in your shell history; use "-" to read it from standard input']
-          : []),
-        say`to check that messages arrive: ${{ command: 'notify test', args: [channel.channelId] }}`,
-      ],
-      '\n',
-    ),
+    next: [
+      channel.secret !== null &&
+        'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each message',
+      isSecretTyped && 'the value you typed may now be in your shell history; use "-" to read it from standard input',
+      say`to check that messages arrive: ${{ command: 'notify test', args: [channel.channelId] }}`,
+    ],
   }),
 });
 

@@ -65,11 +65,9 @@ export const listPeople = localOperation({
       ['PERSON', 'personId'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0
-      ? {
-          next: say`no users yet: create the first invitation with "${{ command: 'user invite', input: { role: 'owner' } }} <login>"`,
-        }
-      : {}),
+    next:
+      data.length === 0 &&
+      say`no users yet: create the first invitation with "${{ command: 'user invite', input: { role: 'owner' } }} <login>"`,
   }),
 });
 

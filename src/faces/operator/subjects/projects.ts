@@ -2,7 +2,7 @@ import { addressNeed } from '../../../core/domain/address-need.ts';
 import { accentPalette } from '../../../core/domain/brand/colour.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { isNetwork, NETWORKS } from '../../../core/domain/network.ts';
 import { POLICIES, surchargeOf } from '../../../core/domain/policy.ts';
@@ -156,14 +156,11 @@ export const listProjects = operation({
       ['CREATED', 'createdAt'],
       ['NAME', 'name'],
     ]),
-    ...(data.length > 0
-      ? {}
-      : {
-          next:
-            isArchived === true
-              ? 'no archived projects'
-              : say`no active projects: create a project with "${{ command: 'project create' }}"`,
-        }),
+    next:
+      data.length === 0 &&
+      (isArchived === true
+        ? 'no archived projects'
+        : say`no active projects: create a project with "${{ command: 'project create' }}"`),
   }),
 });
 
@@ -323,14 +320,11 @@ export const createProject = operation({
   },
   print: (project) => ({
     text: fieldsText(project, [...FIELDS, ['addresses needed', needOf]]),
-    next: joinTexts(
-      [
-        ...(project.warning === undefined ? [] : [say`warning: ${project.warning}`]),
-        ...(project.supportContact === null ? [noContact(project)] : []),
-        say`next: ${addAddresses(project)}, then ${{ command: 'key create', input: { projectId: project.projectId } }}`,
-      ],
-      '\n',
-    ),
+    next: [
+      project.warning !== undefined && say`warning: ${project.warning}`,
+      project.supportContact === null && noContact(project),
+      say`next: ${addAddresses(project)}, then ${{ command: 'key create', input: { projectId: project.projectId } }}`,
+    ],
   }),
 });
 
@@ -407,7 +401,7 @@ export const updateProject = operation({
       return show(updated, { ...after, activeAddresses: active, changed });
     });
   },
-  print: (project) => ({ text: fieldsText(project, FIELDS), next: joinTexts(notesOn(project), '\n') }),
+  print: (project) => ({ text: fieldsText(project, FIELDS), next: notesOn(project) }),
 });
 
 /**

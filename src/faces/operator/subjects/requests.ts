@@ -217,8 +217,10 @@ export const listRequests = operation({
   },
   print: ({ data, looked, nextBefore }) => {
     const more = say`searched ${looked} requests: to continue, repeat the command with ${{ field: 'before' }} ${nextBefore ?? ''}`;
-    const next = nextBefore !== null ? { next: more } : data.length > 0 ? {} : { next: 'no matching requests' };
-    return { text: columnsText(data, COLUMNS), ...next };
+    return {
+      text: columnsText(data, COLUMNS),
+      next: nextBefore !== null ? more : data.length === 0 && 'no matching requests',
+    };
   },
 });
 
@@ -270,9 +272,7 @@ export const showRequest = operation({
       ['external id', 'externalId'],
       ['invoice', 'invoiceId'],
     ]),
-    ...(request.invoiceId === null
-      ? {}
-      : { next: say`the invoice's history: ${{ command: 'explain', args: [request.invoiceId] }}` }),
+    next: request.invoiceId && say`the invoice's history: ${{ command: 'explain', args: [request.invoiceId] }}`,
   }),
 });
 

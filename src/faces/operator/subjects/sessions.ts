@@ -147,7 +147,7 @@ export const listSessions = localOperation({
       ['FROM', 'origin'],
       ['WITH', 'userAgent'],
     ]),
-    ...(data.length === 0 ? { next: 'no one is signed in' } : {}),
+    next: data.length === 0 && 'no one is signed in',
   }),
 });
 

@@ -31,7 +31,7 @@ import { resolutionColumn } from '../../../core/store/ledger/resolution-column.t
 import { stands } from '../../../core/store/ledger/standing.ts';
 import { soundRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, formatFields, isoSecond } from '../command-words.ts';
+import { columnsText, formatFields, isoSecond, joinParts } from '../command-words.ts';
 import {
   choice,
   type Field,
@@ -397,8 +397,8 @@ export const showTransfers = operation({
     });
   },
   print: ({ view, projectNames, hint }) => ({
-    text: view.data.map((transfer, index) => toText(transfer, projectNames[index] ?? '')).join('\n\n'),
-    ...(hint === null ? {} : { next: say`to record your decision: ${hint}` }),
+    text: view.data.map((transfer, index) => toText(transfer, projectNames[index] ?? '')),
+    next: hint && say`to record your decision: ${hint}`,
   }),
 });
 
@@ -457,7 +457,7 @@ function toText(transfer: TransferView, projectName: string): string {
     ['verified', nodes.length === 0 ? verified : `${verified}, shown by ${nodes.join(', ')}`],
     ['recorded', evidence.recordedAt],
   ]);
-  const parts = [
+  return joinParts([
     fields,
     causes.length === 0 ? '' : causesText(causes),
     columnsText(claims, [
@@ -480,8 +480,7 @@ function toText(transfer: TransferView, projectName: string): string {
       ['INVOICE', ({ invoice }) => invoice?.externalId ?? null],
       ['NOTE', 'note'],
     ]),
-  ];
-  return parts.filter((part) => part !== '').join('\n\n');
+  ]);
 }
 
 function describeTakenBack(

@@ -59,7 +59,7 @@ import {
   readLine,
   refuseAdapter,
   refuseTooMany,
-  secretHints,
+  secretHint,
   secretInput,
   selectEndpoint,
   type UrlRules,
@@ -137,17 +137,14 @@ export const rotateSecret = operation({
       ['secret', 'secret', NOT_SHOWN],
       ['previous secret', () => (hasOverlap ? `also signs until ${view.formerSecretEndsAt}` : 'no longer signs')],
     ]),
-    next: joinTexts(
-      [
-        ...secretHints(view, isSecretTyped, 'copy the secret now, because it is not shown again'),
-        view.isFormerSecretLost
-          ? 'the configured master keys could not decrypt the previous secret, so it ended immediately'
-          : hasOverlap
-            ? 'until the previous secret ends, each webhook has both signatures: update the receiver before that time'
-            : 'receivers that still use the previous secret now reject webhooks; Quittance retries the rejected webhooks',
-      ],
-      '\n',
-    ),
+    next: [
+      secretHint(view, isSecretTyped, 'copy the secret now, because it is not shown again'),
+      view.isFormerSecretLost
+        ? 'the configured master keys could not decrypt the previous secret, so it ended immediately'
+        : hasOverlap
+          ? 'until the previous secret ends, each webhook has both signatures: update the receiver before that time'
+          : 'receivers that still use the previous secret now reject webhooks; Quittance retries the rejected webhooks',
+    ],
   }),
 });
 
@@ -266,8 +263,8 @@ export const testEndpoint = operation({
     ]);
     const enable = { command: 'webhook enable', args: [view.endpointId] };
     return {
-      text: [fields, diagnosisText(view.diagnosis)].filter((part) => part !== '').join('\n\n'),
-      ...(view.isDelivered && isDisabled ? { next: say`the endpoint is disabled; to enable it, run ${enable}` } : {}),
+      text: [fields, diagnosisText(view.diagnosis)],
+      next: view.isDelivered && isDisabled && say`the endpoint is disabled; to enable it, run ${enable}`,
       hasFailed: !view.isDelivered,
     };
   },
@@ -466,11 +463,9 @@ export const enableEndpoint = operation({
             : `${isMissedMore ? 'more than ' : ''}${missed} events from the time when the endpoint was disabled`,
       ],
     ]),
-    ...(done.replay === null
-      ? {}
-      : {
-          next: say`Quittance sends these events only if you replay them (they are also in the feed):\n${done.replay}`,
-        }),
+    next:
+      done.replay &&
+      say`Quittance sends these events only if you replay them (they are also in the feed):\n${done.replay}`,
   }),
 });
 

@@ -3,7 +3,7 @@ import { OPEN_AFTER_FAILURES } from '../../../core/domain/circuit.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
@@ -225,13 +225,13 @@ export const secretInput = secret(
 /** Replaces a secret that the user chose. */
 export const NOT_SHOWN = 'as given, not shown';
 
-/** Hints about a secret: a generated one isn't shown again, and a typed one may be in the shell history. */
-export function secretHints({ secret }: { secret: string | null }, isTyped: boolean, made: string): Text[] {
-  if (secret !== null) return [made];
-  if (!isTyped) return [];
-  return [
-    say`the secret you typed may now be in your shell history; use ${{ field: 'secret' }} - to read it from standard input`,
-  ];
+/** Returns a hint about a secret: a generated one isn't shown again, and a typed one may be in the shell history. */
+export function secretHint({ secret }: { secret: string | null }, isTyped: boolean, made: string): Text | false {
+  if (secret !== null) return made;
+  return (
+    isTyped &&
+    say`the secret you typed may now be in your shell history; use ${{ field: 'secret' }} - to read it from standard input`
+  );
 }
 
 const typesText = ({ eventTypes }: Pick<EndpointView, 'eventTypes'>) => eventTypes?.join(',') ?? 'all';
@@ -285,17 +285,14 @@ export const addEndpoint = operation({
       ['events', typesText],
       ['secret', 'secret', NOT_SHOWN],
     ]),
-    next: joinTexts(
-      [
-        ...secretHints(
-          added,
-          isSecretTyped,
-          'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each webhook',
-        ),
-        say`to check that webhooks arrive: ${{ command: 'webhook test', args: [added.endpointId] }}`,
-      ],
-      '\n',
-    ),
+    next: [
+      secretHint(
+        added,
+        isSecretTyped,
+        'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each webhook',
+      ),
+      say`to check that webhooks arrive: ${{ command: 'webhook test', args: [added.endpointId] }}`,
+    ],
   }),
 });
 
@@ -402,21 +399,6 @@ export const listEndpoints = operation({
   },
   print: ({ data }) => {
     const disabled = data.find(({ status }) => status === 'disabled')?.endpointId;
-    const notes = [
-      ...(data.length === 0
-        ? [say`no endpoint yet: add an endpoint with "${{ command: 'webhook add', input: { url: '…' } }}"`]
-        : []),
-      ...(disabled === undefined
-        ? []
-        : [
-            say`when a disabled endpoint's receiver works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`,
-          ]),
-      ...(data.some(({ dead }) => dead > 0)
-        ? [
-            say`Quittance sends an event that it has given up only if you replay it; to list these events: ${{ command: 'deliveries list', input: { status: 'dead' } }}`,
-          ]
-        : []),
-    ];
     return {
       text: columnsText(data, [
         ['ENDPOINT', 'endpointId'],
@@ -436,7 +418,14 @@ export const listEndpoints = operation({
         ['URL', 'url'],
         ['DESCRIPTION', 'description'],
       ]),
-      ...(notes.length === 0 ? {} : { next: joinTexts(notes, '\n') }),
+      next: [
+        data.length === 0 &&
+          say`no endpoint yet: add an endpoint with "${{ command: 'webhook add', input: { url: '…' } }}"`,
+        disabled !== undefined &&
+          say`when a disabled endpoint's receiver works: ${{ command: 'webhook test', args: [disabled] }}, then webhook enable ${disabled}`,
+        data.some(({ dead }) => dead > 0) &&
+          say`Quittance sends an event that it has given up only if you replay it; to list these events: ${{ command: 'deliveries list', input: { status: 'dead' } }}`,
+      ],
     };
   },
 });
@@ -647,17 +636,6 @@ export const updateEndpoint = operation({
   },
   print: ({ view, isMoved, areTypesGiven }) => {
     const args = [view.endpointId];
-    const notes: Text[] = [
-      ...(isMoved ? [say`undelivered events go to the new URL. To test it: ${{ command: 'webhook test', args }}`] : []),
-      ...(view.disabledAt === null
-        ? []
-        : [
-            say`the endpoint stays disabled, and Quittance sends nothing to it until you run "${{ command: 'webhook enable', args }}"`,
-          ]),
-      ...(areTypesGiven
-        ? ['the types apply to new events; Quittance still delivers the events that are already scheduled']
-        : []),
-    ];
     return {
       text: fieldsText(view, [
         ['endpoint', 'endpointId'],
@@ -665,7 +643,12 @@ export const updateEndpoint = operation({
         ['description', 'description'],
         ['events', typesText],
       ]),
-      ...(notes.length === 0 ? {} : { next: joinTexts(notes, '\n') }),
+      next: [
+        isMoved && say`undelivered events go to the new URL. To test it: ${{ command: 'webhook test', args }}`,
+        view.disabledAt !== null &&
+          say`the endpoint stays disabled, and Quittance sends nothing to it until you run "${{ command: 'webhook enable', args }}"`,
+        areTypesGiven && 'the types apply to new events; Quittance still delivers the events that are already scheduled',
+      ],
     };
   },
 });
