@@ -9,6 +9,7 @@ import { type Row, text } from '../../core/store/db/statement.ts';
 import { findProject, findProjects, type Project } from '../../core/store/ledger/projects.ts';
 import { type Actor, maySee } from './actor.ts';
 import { clip } from './input/problems.ts';
+import { noSuch, readId } from './input/readers.ts';
 import type { NodeDeps, OperationDeps } from './operation.ts';
 
 /** The maximum number of projects that an error message lists. */
@@ -17,19 +18,9 @@ const MAX_LISTED = 10;
 /** Finds the project with this `prj_…` id, or without an id, the actor's only project that is in use. */
 export async function selectProject(db: Sql, actor: Actor, projectId: string | undefined): Promise<Project> {
   if (projectId !== undefined) {
-    const uuid = decodeId('prj', projectId);
-    if (uuid === null) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        say`${clip(projectId)} is not a project id: an id is "prj_" followed by 26 characters, as shown by "${{ command: 'project list' }}"`,
-      );
-    }
-    const project = await findProject(db, uuid);
+    const project = await findProject(db, readId('prj', projectId));
     if (project !== null && maySee(actor, project.id)) return project;
-    throw new AppError(
-      'NOT_FOUND',
-      say`there is no project ${projectId}: list the projects with "${{ command: 'project list' }}"`,
-    );
+    throw noSuch('prj', projectId);
   }
   const projects = await findProjects(db, actor.projects, false);
   const [only, ...others] = projects;

@@ -2,7 +2,7 @@ import type { AccountHex, TronAddress } from '@quittance/tron/address';
 import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { AppError } from '../../../core/domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { NETWORKS } from '../../../core/domain/network.ts';
@@ -28,7 +28,7 @@ import { lockProject, type Project } from '../../../core/store/ledger/projects.t
 import { type Actor, maySee, ROLES } from '../actor.ts';
 import { columnsText } from '../command-words.ts';
 import { choice, id, listOf, maybe, of, part, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
-import { clip } from '../input/problems.ts';
+import { noSuch, readId } from '../input/readers.ts';
 import { localOperation, type OperationDeps, operation, type Vouching } from '../operation.ts';
 import { argument, BY, projectId } from '../option.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
@@ -182,19 +182,9 @@ export const withdrawAddressChange = operation({
 
 /** Finds the change with this id (`chg_…`). Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<AddressChange> {
-  const id = decodeId('chg', changeId);
-  if (id === null) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`${clip(changeId)} is not a change id: an id is "chg_" followed by 26 characters, as shown by "${{ command: 'address pending' }}"`,
-    );
-  }
-  const change = await findAddressChange(db, id);
+  const change = await findAddressChange(db, readId('chg', changeId));
   if (change !== null && maySee(actor, change.projectId)) return change;
-  throw new AppError(
-    'NOT_FOUND',
-    say`there is no change ${changeId}: list the pending changes with "${{ command: 'address pending' }}"`,
-  );
+  throw noSuch('chg', changeId);
 }
 
 /** The error for an action that requires a pending change. */

@@ -1,7 +1,7 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
 import { formatAdminKey, readAdminKey } from '../../../core/domain/api-key.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
@@ -18,7 +18,7 @@ import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { clip, gatherProblems } from '../input/problems.ts';
-import { readChoice } from '../input/readers.ts';
+import { noSuch, readChoice, readId } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
@@ -147,25 +147,14 @@ export const revokeAdminKeyOperation = operation({
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
   /** The error doesn't repeat the text, because someone may have entered a secret key by mistake. */
-  read: ({ adminKeyId }) => {
-    const uuid = decodeId('adm', adminKeyId);
-    if (uuid !== null) return { uuid };
-    const shown = adminKeyId.startsWith('qa_') ? 'this' : clip(adminKeyId);
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`${shown} is not an admin key id: an id is "adm_" followed by 26 characters, as shown by "${{ command: 'admin-key list' }}"`,
-    );
-  },
+  read: ({ adminKeyId }) => ({
+    uuid: readId('adm', adminKeyId, adminKeyId.startsWith('qa_') ? 'this' : clip(adminKeyId)),
+  }),
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { uuid }) => {
     const adminKeyId = encodeId('adm', uuid);
     await db.transaction(async (tx) => {
       const key = await revokeAdminKey(tx, uuid, now());
-      if (key === null) {
-        throw new AppError(
-          'NOT_FOUND',
-          say`there is no admin key ${adminKeyId}: list the keys with "${{ command: 'admin-key list' }}"`,
-        );
-      }
+      if (key === null) throw noSuch('adm', adminKeyId);
       if (!key.isNew) return;
       await recordAction(tx, actor, now(), 'admin-key.revoked', { subject: adminKeyId, detail: { name: key.name } });
     });

@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
-import { decodeId, encodeId } from '../../../core/domain/ids.ts';
+import { encodeId } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
@@ -30,8 +30,7 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/problems.ts';
-import { readChoice, readLengthLimit, readPeriod } from '../input/readers.ts';
+import { noSuch, readChoice, readId, readLengthLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, limit, line, period, projectId } from '../option.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
@@ -216,24 +215,11 @@ const findDeskAttempts = rowsOf(
   (eventId: string, endpointIds: readonly string[], limit: number) => [eventId, endpointIds, limit],
 );
 
-/** Decodes an `evt_…`. Throws `INVALID_ARGUMENT`. */
-export function readEventId(eventId: string): string {
-  const uuid = decodeId('evt', eventId);
-  if (uuid !== null) return uuid;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${clip(eventId)} is not an event id: an id is "evt_" followed by 26 characters, as shown in webhooks and by "${{ command: 'deliveries list' }}"`,
-  );
-}
-
 /** Finds the event with this `evt_…`. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<DeskEvent> {
-  const [event] = await findDeskEvents(db, [readEventId(eventId)]);
+  const [event] = await findDeskEvents(db, [readId('evt', eventId)]);
   if (event !== undefined && maySee(actor, event.projectId)) return event;
-  throw new AppError(
-    'NOT_FOUND',
-    say`there is no event ${eventId}: list the events with "${{ command: 'deliveries list' }}"`,
-  );
+  throw noSuch('evt', eventId);
 }
 
 const STATUSES = ['pending', 'failing', 'delivered', 'dead'] as const;
@@ -271,7 +257,7 @@ export const listDeliveries = operation({
     limit: limit(500, '50'),
   }),
   read: ({ projectId, endpoint, invoice, status, type, event, before, limit: most = '50', ...times }) => {
-    for (const id of [before, event]) if (id !== undefined) readEventId(id);
+    for (const id of [before, event]) if (id !== undefined) readId('evt', id);
     return {
       ...{ projectId, endpoint, invoice, event, before },
       ...{ status: readChoice('status', status, STATUSES), type: readChoice('type', type, EVENT_TYPES) },
@@ -332,7 +318,7 @@ async function findListed(db: Sql, actor: Actor, wanted: Wanted): Promise<Page> 
   const projectId = await findProjectId(db, actor, wanted, endpoint);
   const filter = { endpointId: endpoint?.id ?? null, status, type, limit: limit + 1 };
   if (wanted.event !== undefined || wanted.invoice !== undefined) {
-    const eventId = wanted.event === undefined ? null : readEventId(wanted.event);
+    const eventId = wanted.event === undefined ? null : readId('evt', wanted.event);
     const invoiceId = wanted.invoice === undefined ? null : await findInvoiceId(db, projectId, wanted.invoice);
     const found = await listDeliveriesOf(db, projectId, { eventId, invoiceId }, filter);
     return {
@@ -362,7 +348,7 @@ async function findProjectId(
 }
 
 async function positionOf(db: Sql, projectId: string, eventId: string): Promise<bigint> {
-  const [event] = await findDeskEvents(db, [readEventId(eventId)]);
+  const [event] = await findDeskEvents(db, [readId('evt', eventId)]);
   if (event !== undefined && event.projectId === projectId) return event.position;
   throw new AppError('NOT_FOUND', say`${{ field: 'before' }}: the project has no event ${eventId}`);
 }

@@ -14,11 +14,11 @@ import { type Actor, maySee } from '../actor.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, list, maybe, part, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
-import { readPeriod } from '../input/readers.ts';
+import { readId, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { period } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
-import { type DeskEvent, findDeskEvents, type PositionRange, readEventId } from './deliveries.ts';
+import { type DeskEvent, findDeskEvents, type PositionRange } from './deliveries.ts';
 import { findPositionAt, isLateSql, missableTypes, notifyDispatchers } from './webhook-sending.ts';
 import { readEventTypes, selectEndpoint } from './webhooks.ts';
 
@@ -354,7 +354,7 @@ const MAX_EVENTS = 500;
 
 /** Reads the UUIDs of the named events (`evt_…`), each once. Throws `INVALID_ARGUMENT`. */
 export function readReplayedEvents(events: readonly string[]): string[] {
-  const eventIds = [...new Set(events.map(readEventId))];
+  const eventIds = [...new Set(events.map((id) => readId('evt', id)))];
   if (eventIds.length <= MAX_EVENTS) return eventIds;
   throw new AppError(
     'INVALID_ARGUMENT',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { formatApiKey, readApiKey } from '../../../core/domain/api-key.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { SCOPES, type Scope, scopesOf } from '../../../core/domain/scope.ts';
@@ -18,7 +18,7 @@ import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, listOf, maybe, of, Said, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
-import { parseCidr, parseMoment } from '../input/readers.ts';
+import { noSuch, parseCidr, parseMoment, readId } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
@@ -258,20 +258,12 @@ export const createKey = operation({
  * `INVALID_ARGUMENT`.
  */
 function readKeyId(keyId: string): string {
-  const uuid = decodeId('key', keyId);
-  if (uuid !== null) return uuid;
   const secret = readApiKey(keyId);
-  if (secret !== null) {
-    const id = encodeId('key', secret.keyUuid);
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`this is a secret key, not its id: run "${{ command: 'key revoke', args: [id] }}"`,
-    );
-  }
-  const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
+  if (secret === null) return readId('key', keyId, keyId.startsWith('qt_') ? 'this' : clip(keyId));
+  const args = [encodeId('key', secret.keyUuid)];
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${shown} is not a key id: an id is "key_" followed by 26 characters, as shown by "${{ command: 'key list' }}"`,
+    say`this is a secret key, not its id: run "${{ command: 'key revoke', args }}"`,
   );
 }
 
@@ -290,9 +282,7 @@ export const revokeKey = operation({
     const keyId = encodeId('key', uuid);
     await db.transaction(async (tx) => {
       const key = await revokeApiKey(tx, uuid, now());
-      if (key === null || !maySee(actor, key.projectId)) {
-        throw new AppError('NOT_FOUND', say`there is no key ${keyId}: list the keys with "${{ command: 'key list' }}"`);
-      }
+      if (key === null || !maySee(actor, key.projectId)) throw noSuch('key', keyId);
       if (key.isNew) {
         const { projectId, name } = key;
         await recordAction(tx, actor, now(), 'key.revoked', { projectId, subject: keyId, detail: { name } });

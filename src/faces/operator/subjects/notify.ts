@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { AppError } from '../../../core/domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
@@ -32,7 +32,7 @@ import { columnsText, fieldsText, isoMinute } from '../command-words.ts';
 import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError, nameProblem } from '../input/problems.ts';
-import { readChoice, readGivenSecret } from '../input/readers.ts';
+import { noSuch, readChoice, readGivenSecret, readId } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
@@ -408,28 +408,15 @@ function timeOfMinute(minute: number): string {
   return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
 }
 
-/** Decodes a `chn_…`. Throws `INVALID_ARGUMENT`. */
-function readChannelId(channelId: string): string {
-  const uuid = decodeId('chn', channelId);
-  if (uuid !== null) return uuid;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${clip(channelId)} is not a channel id: an id is "chn_" followed by 26 characters, as shown by "${{ command: 'notify list' }}"`,
-  );
-}
-
 /** Throws `NOT_FOUND`, also for a removed channel. */
 async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uuid: string }): Promise<NotifyChannel> {
   const channel = await findNotifyChannel(db, uuid);
   if (channel !== null) return channel;
-  throw new AppError(
-    'NOT_FOUND',
-    say`there is no channel ${channelId}: list the channels with "${{ command: 'notify list' }}"`,
-  );
+  throw noSuch('chn', channelId);
 }
 
 const channelInput = Type.Object({ channelId: argument('<channel>', 'chn_…', 'chn_…') });
-const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid: readChannelId(channelId) });
+const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid: readId('chn', channelId) });
 
 /**
  * Sends one test message through a channel now, from this process. If the message arrives, a failed channel's alarm is closed. Throws

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../../../core/domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { say } from '../../../core/domain/message.ts';
+import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Person } from '../../../core/store/access/people.ts';
@@ -18,7 +16,7 @@ import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { type Actor, ROLES } from '../actor.ts';
 import { columnsText } from '../command-words.ts';
 import { choice, id, maybe, of, type Shown, show, text, time } from '../fields.ts';
-import { clip } from '../input/problems.ts';
+import { noSuch, readId } from '../input/readers.ts';
 import { localOperation } from '../operation.ts';
 import { argument, BY, line } from '../option.ts';
 import { recordAction, recordActions } from '../record-actions.ts';
@@ -180,7 +178,7 @@ export const endOwnSession = localOperation({
   input: endSession.input,
   read: endSession.read,
   run: async (deps: EndDeps, actor, input: { sessionId: string }) => {
-    if (actor.id === null) throw notThere(input.sessionId);
+    if (actor.id === null) throw noSuch('ses', input.sessionId);
     return end(deps, actor, input, actor.id);
   },
 });
@@ -192,8 +190,8 @@ export const endOtherSessions = localOperation({
   read: ({ keep }) => ({ keep }),
   run: async ({ db, now }: EndDeps, actor, { keep }) => {
     const { id: personId } = actor;
-    if (personId === null) throw notThere(keep);
-    const kept = readSessionId(keep);
+    if (personId === null) throw noSuch('ses', keep);
+    const kept = readId('ses', keep);
     return db.transaction(async (tx) => {
       const ended = await endOtherSessionRows(tx, personId, now(), { kept, ...liveSince(now()) });
       const detail = { personId: encodeId('usr', personId) };
@@ -211,29 +209,14 @@ async function end(
   { sessionId }: { sessionId: string },
   personId: string | null,
 ): Promise<{ sessionId: string; status: 'ended' }> {
-  const uuid = readSessionId(sessionId);
+  const uuid = readId('ses', sessionId);
   return db.transaction(async (tx) => {
     const ended = await endSessionRow(tx, uuid, now(), personId);
-    if (ended === null) throw notThere(sessionId);
+    if (ended === null) throw noSuch('ses', sessionId);
     const detail = { personId: encodeId('usr', ended.personId) };
     await recordAction(tx, actor, now(), 'session.ended', { subject: sessionId, detail });
     return { sessionId, status: 'ended' };
   });
 }
-
-function readSessionId(sessionId: string): string {
-  const uuid = decodeId('ses', sessionId);
-  if (uuid !== null) return uuid;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${clip(sessionId)} is not a session id: an id is "ses_" followed by 26 characters, as shown by "${{ command: 'session list' }}"`,
-  );
-}
-
-const notThere = (sessionId: string) =>
-  new AppError(
-    'NOT_FOUND',
-    say`there is no active session ${sessionId}: list the sessions with "${{ command: 'session list' }}"`,
-  );
 
 export const operations = [listSessions, endSession];

@@ -22,7 +22,7 @@ import { type Actor, maySee } from '../actor.ts';
 import { columnsText } from '../command-words.ts';
 import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
 import { clip, detectSecret, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
-import { readNote } from '../input/readers.ts';
+import { notAnId, readId, readNote } from '../input/readers.ts';
 
 import { operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
@@ -35,7 +35,7 @@ import {
   type TransferKind,
   type TransferRecord,
 } from './transfer-export.ts';
-import { noTransferId, readTransferId, refundFields, resolutionFields } from './transfers.ts';
+import { refundFields, resolutionFields } from './transfers.ts';
 
 /** The new resolution, and the previous one. */
 const resolvedFields = {
@@ -143,7 +143,7 @@ function readTransferIds(texts: readonly string[]): string[] {
   const ids = texts.map((text) => decodeId('trf', text));
   const problems: FieldProblem[] = texts.flatMap((text, index) => {
     if (ids[index] !== null) return [];
-    return [{ subject: detectSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
+    return [{ subject: detectSecret(text) === null ? text.slice(0, 60) : 'transfers', message: notAnId('trf', text) }];
   });
   if (texts.length > MAX_RESOLVED) {
     const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at a time`;
@@ -389,7 +389,7 @@ export const refundTransfer = operation({
   }),
   read: (given): RefundRequest => {
     const problems: FieldProblem[] = [];
-    const transferId = readTransferId(given.transferId);
+    const transferId = readId('trf', given.transferId);
     const txId = gatherProblems(problems, () => readRefundTx('tx', given.tx));
     const note = readRefundNote(txId ?? '', given.note, problems);
     const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));

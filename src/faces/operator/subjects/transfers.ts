@@ -2,7 +2,7 @@ import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { formatSigned } from '../../../core/chain/reconcile.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { describeRefund } from '../../../core/domain/event.ts';
-import { decodeId, encodeId } from '../../../core/domain/ids.ts';
+import { encodeId } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
 import { readTransactionReference } from '../../../core/domain/lookup/transaction-reference.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
@@ -51,7 +51,7 @@ import {
   yes,
 } from '../fields.ts';
 import { clip } from '../input/problems.ts';
-import { readLengthLimit, readPeriod } from '../input/readers.ts';
+import { readId, readLengthLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, flags, limit, line, period, projectId } from '../option.ts';
 import { namedInvoice, selectProject } from '../select.ts';
@@ -151,17 +151,6 @@ const transferFields = {
 };
 export type TransferView = Shown<typeof transferFields>;
 
-/** Decodes a `trf_…`. Throws `INVALID_ARGUMENT`. */
-export function readTransferId(text: string): string {
-  const id = decodeId('trf', text);
-  if (id !== null) return id;
-  throw new AppError('INVALID_ARGUMENT', noTransferId(text));
-}
-
-export function noTransferId(text: string): Text {
-  return say`${clip(text)} is not a transfer id: an id is "trf_" followed by 26 characters, as shown by "${{ command: 'transfers list' }}"`;
-}
-
 type DeskFilter = {
   kinds: readonly TransferKind[];
   state: 'open' | 'resolved' | 'all';
@@ -211,7 +200,7 @@ export const listTransfers = operation({
       ...{ projectId, kinds, limit, ...readPeriod(times) },
       // A caller who requests matched transfers wants to see them, although they don't need a resolution.
       state: state ?? (kinds.some((each) => each === 'matched') ? 'all' : 'open'),
-      before: before === undefined ? null : readTransferId(before),
+      before: before === undefined ? null : readId('trf', before),
     };
   },
   run: async ({ db }: { db: Sql }, actor, { projectId, ...filter }: DeskFilter & { projectId: string | undefined }) => {
@@ -411,7 +400,7 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
         `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
       );
     }
-    const found = (await findTransfers(db, [readTransferId(reference)])).filter(({ projectId }) =>
+    const found = (await findTransfers(db, [readId('trf', reference)])).filter(({ projectId }) =>
       maySee(actor, projectId),
     );
     if (found.length === 0) throw new AppError('NOT_FOUND', `there is no transfer ${reference}`);

@@ -46,7 +46,7 @@ import {
   yes,
 } from '../fields.ts';
 import { clip, FieldError, quoteWhole } from '../input/problems.ts';
-import { parseDuration, readGivenSecret } from '../input/readers.ts';
+import { parseDuration, readGivenSecret, readId } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { flag, line } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
@@ -55,7 +55,6 @@ import {
   attemptFields,
   endpointIdInput,
   NOT_SHOWN,
-  readEndpointId,
   readLine,
   refuseAdapter,
   refuseTooMany,
@@ -119,7 +118,7 @@ export const rotateSecret = operation({
     actor,
     { endpointId: id, overlapMs, secret: given, isKeyLost },
   ) => {
-    const endpointId = readEndpointId(id);
+    const endpointId = readId('whe', id);
     const keyRing = await openEncryptionKeys(deps, { isKeyLost });
     const secret = given ?? createWebhookSecret(deps.random);
     const now = deps.now();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { OPEN_AFTER_FAILURES } from '../../../core/domain/circuit.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
-import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -46,7 +46,7 @@ import {
   yes,
 } from '../fields.ts';
 import { clip, detectSecretInNote, FieldError, refuseSecret } from '../input/problems.ts';
-import { readGivenSecret } from '../input/readers.ts';
+import { noSuch, readGivenSecret, readId } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
@@ -102,22 +102,9 @@ function stateOf({ disabledAt, openUntil, failingSince, consecutiveFailures }: W
 
 /** Finds the endpoint with this `whe_…`. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, find = findWebhookEndpoint) {
-  const endpoint = await find(db, readEndpointId(endpointId));
+  const endpoint = await find(db, readId('whe', endpointId));
   if (endpoint !== null && maySee(actor, endpoint.projectId)) return endpoint;
-  throw new AppError(
-    'NOT_FOUND',
-    say`there is no endpoint ${endpointId}: list the endpoints with "${{ command: 'webhook list' }}"`,
-  );
-}
-
-/** Decodes a `whe_…`. Throws `INVALID_ARGUMENT`. */
-export function readEndpointId(endpointId: string): string {
-  const uuid = decodeId('whe', endpointId);
-  if (uuid !== null) return uuid;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${clip(endpointId)} is not an endpoint id: an id is "whe_" followed by 26 characters, as shown by "${{ command: 'webhook list' }}"`,
-  );
+  throw noSuch('whe', endpointId);
 }
 
 /**
