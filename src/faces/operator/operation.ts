@@ -135,21 +135,40 @@ export type Operation<
   output: TSchema;
 };
 
-type Declared<Of extends { view: unknown }> = Omit<Of, 'view'> & Partial<Pick<Of, 'view'>>;
+type Defaults = 'read' | 'view';
+type Declared<Of extends Record<Defaults, unknown>, Input extends TSchema, Wanted> = Omit<Of, Defaults> &
+  Partial<Pick<Of, Defaults>> &
+  (Given<Static<Input>> extends Wanted ? unknown : { read: unknown });
 
-/** Declares an operation. By default, the operation's view is the outcome of its use case, or the `view` field of that outcome. */
-export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
-  declared: Declared<Operation<Input, Wanted, Outcome, Deps>>,
+/**
+ * Declares an operation. By default, it wants its input as it was given, and its view is the outcome of its use case, or the `view` field of
+ * that outcome. The help of its command says the same as its summary.
+ */
+export function operation<
+  Input extends TSchema,
+  Outcome extends object,
+  Wanted = Given<Static<Input>>,
+  Deps = OperationDeps,
+>(
+  declared: Declared<Operation<Input, Wanted, Outcome, Deps>, Input, Wanted>,
 ): Operation<Input, Wanted, Outcome, Deps> {
-  return { view: viewOf, ...declared };
+  const { summary } = declared;
+  return { ...DEFAULTS, does: summary.charAt(0).toLowerCase() + summary.slice(1), ...declared };
 }
 
 /** Declares an operation without a route. */
-export function localOperation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
-  declared: Declared<LocalOperation<Input, Wanted, Outcome, Deps>>,
+export function localOperation<
+  Input extends TSchema,
+  Outcome extends object,
+  Wanted = Given<Static<Input>>,
+  Deps = OperationDeps,
+>(
+  declared: Declared<LocalOperation<Input, Wanted, Outcome, Deps>, Input, Wanted>,
 ): LocalOperation<Input, Wanted, Outcome, Deps> {
-  return { view: viewOf, ...declared };
+  return { ...DEFAULTS, ...declared };
 }
+
+const DEFAULTS = { read: (given: unknown) => given as never, view: viewOf };
 
 function viewOf(outcome: object): object {
   return 'view' in outcome ? (outcome.view as object) : outcome;

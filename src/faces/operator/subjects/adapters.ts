@@ -532,7 +532,6 @@ export const listAdapters = operation({
   does: 'list adapters, without their secrets',
   output: listOf(listed),
   input: Type.Object({ projectId: projectId() }),
-  read: ({ projectId }) => ({ projectId }),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
     const project = await selectProject(db, actor, projectId);
     const found = await findAdapters(db, project.id);
@@ -570,7 +569,6 @@ export const disableAdapter = operation({
   does: 'permanently stop an adapter from accepting orders; Quittance still reports payments for its earlier orders',
   output: schemaOf({ adapterId: text }),
   input: Type.Object({ adapterId: argument('<adapter>', 'whe_…', 'whe_…') }),
-  read: ({ adapterId }) => ({ adapterId }),
   run: async (deps: { db: Database; now(): UnixMs }, actor, { adapterId }) => {
     const { id, adapter } = await selectEndpoint(deps.db, actor, adapterId);
     if (adapter === null) {

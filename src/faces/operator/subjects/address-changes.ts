@@ -67,7 +67,6 @@ export const listAddressChanges = operation({
   does: 'list address additions from the console or the admin API that are waiting for confirmation',
   input: Type.Object({ projectId: projectId() }),
   output: listOf(shown, { projectId: Type.String() }),
-  read: ({ projectId }) => ({ projectId }),
   run: async ({ db }: { db: Sql }, actor, { projectId }) => {
     const { id } = await selectProject(db, actor, projectId);
     return { projectId: encodeId('prj', id), data: (await rowsOf(db, id)).map((change) => viewChange(change, actor)) };
@@ -101,7 +100,6 @@ export const showAddressChange = operation({
   path: '/address-changes/:changeId',
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
   output: changeSchema,
-  read: ({ changeId }) => ({ changeId }),
   run: async (deps: { db: Sql; now(): UnixMs }, actor, { changeId }) => {
     const change = await selectChange(deps.db, actor, changeId);
     return { view: viewChange(change, actor), refusal: await findRefusal(deps, actor, change) };
@@ -119,7 +117,6 @@ export const confirmAddressChange = localOperation({
   does: 'confirm a pending addition and add its addresses now',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE) }),
-  read: ({ changeId }) => ({ changeId }),
   run: async (
     deps: Pick<OperationDeps, 'db' | 'now' | 'random'> & { config: Pick<OperationDeps['config'], 'networks'> },
     actor,
@@ -157,11 +154,9 @@ export const withdrawAddressChange = operation({
   method: 'POST',
   path: '/address-changes/:changeId/withdraw',
   command: 'address withdraw',
-  does: 'withdraw a pending addition; its addresses are not added',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
   output: changeSchema,
-  read: ({ changeId }) => ({ changeId }),
   run: async ({ db, now }: { db: Database; now(): UnixMs }, actor, { changeId }) => {
     const { id, projectId, addresses } = await selectChange(db, actor, changeId);
     return db.transaction(async (tx) => {

@@ -158,7 +158,6 @@ export type AddressView = Shown<typeof detailed>;
 export const showAddress = localOperation({
   action: 'showAddress',
   input: Type.Object({ projectId: projectId(), address: Type.String() }),
-  read: ({ projectId, address }) => ({ projectId, address }),
   run: async ({ db }: { db: Database }, actor, { projectId: wanted, address }): Promise<AddressView> => {
     const project = await selectProject(db, actor, wanted);
     const parsed = parseAddress(address);
@@ -346,13 +345,10 @@ export const addAddresses = operation({
       ...{ proposed: changeSchema, activation: maybe(activation).schema },
     }),
   ]),
-  read: ({ projectId, entries, policy, isFresh = false, isChecked = true }) => {
-    return { projectId, entries, policy, isFresh, isChecked };
-  },
   run: async (
     deps: AddDeps,
     actor,
-    { projectId: wanted, entries, policy: given, isFresh, isChecked },
+    { projectId: wanted, entries, policy: given, isFresh = false, isChecked = true },
   ): Promise<Added> => {
     const { db, now, config } = deps;
     const { good, problems } = readCandidates(entries, usdtContracts(config));
@@ -504,7 +500,6 @@ export const retireAddresses = operation({
   summary: 'Stop using addresses for new invoices; Quittance watches payments to them permanently',
   path: '/addresses/retire',
   command: 'address retire',
-  does: 'stop using addresses for new invoices; Quittance watches payments to them permanently',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'retired'),
   print: ({ view, projectPolicy }) => {
     return printSwitched(view, 'retired', [
@@ -525,7 +520,6 @@ export const activateAddresses = operation({
   summary: 'Use retired or frozen addresses for new invoices again',
   path: '/addresses/activate',
   command: 'address activate',
-  does: 'use retired or frozen addresses for new invoices again',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'active'),
   print: ({ view, projectPolicy, otherPolicy }) =>
     printSwitched(view, 'activated', otherPolicyNote(view, otherPolicy ?? projectPolicy, projectPolicy)),

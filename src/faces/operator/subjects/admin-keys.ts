@@ -44,7 +44,6 @@ export const listAdminKeysOperation = operation({
   command: 'admin-key list',
   does: 'list keys, without their secrets',
   ...{ input: Type.Object({}), output: listOf(listed) },
-  read: () => ({}),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }) => {
     const at = now();
     return { data: (await listAdminKeys(db)).map((key) => show(listed, { ...key, status: keyStatusOf(key, at) })) };

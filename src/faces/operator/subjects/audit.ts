@@ -95,7 +95,6 @@ export const listAudit = operation({
   method: 'GET',
   path: '/audit',
   command: 'audit list',
-  does: 'list actions by people, newest first',
   output: listOf(entry, { next: maybe(whole).schema }),
   input: Type.Object({
     ...filters,

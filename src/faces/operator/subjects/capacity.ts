@@ -75,7 +75,6 @@ export const showCapacity = operation({
   command: 'address capacity',
   input: Type.Object({ projectId: projectId() }),
   output: schemaOf({ ...ofProject, ...ofAmounts }),
-  read: ({ projectId }) => ({ projectId }),
   run: async (deps: CapacityDeps, actor, { projectId }): Promise<CapacityView> => {
     const { project, capacity } = await measure(deps, actor, projectId);
     const amounts = capacity.amounts.map((each) => countedOf(project, each));

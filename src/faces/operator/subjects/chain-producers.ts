@@ -56,7 +56,6 @@ const listProducers = operation({
   command: 'chain producers',
   input: Type.Object({ network: networkName() }),
   output: schemaOf(listed),
-  read: ({ network }) => ({ network }),
   run: ({ db, networks }, _actor, { network }) => findProducers(db, selectNetwork(networks, network)),
   print: ({ data }) => {
     const sets = data.map(({ adoptedAt, reason, nodes, producers }) => {
@@ -86,8 +85,7 @@ const acceptProducers = localOperation({
     isConfirmed: flag(say`with ${{ field: 'accept' }}: confirm that the network really changed this much`),
     network: networkName(),
   }),
-  read: ({ network, isConfirmed = false }) => ({ network, isConfirmed }),
-  run: (deps, actor, { network: name, isConfirmed }) =>
+  run: (deps, actor, { network: name, isConfirmed = false }) =>
     withNodesOf(deps, name, async (nodes) => {
       if (!isConfirmed) {
         throw new AppError(
@@ -122,7 +120,6 @@ const makeCheckpoint = operation({
   command: 'chain checkpoint',
   input: Type.Object({ network: networkName() }),
   output: schemaOf({ ...checkpoint, time }),
-  read: ({ network }) => ({ network }),
   run: async ({ db, networks }, _actor, { network: name }) => {
     const network = selectNetwork(networks, name);
     const { solid } = await followedCursor(db, network);

@@ -209,10 +209,8 @@ const showStatusOperation = operation({
   method: 'GET',
   path: '/chain/:network',
   command: 'chain status',
-  does: 'show how far Quittance has read the chain, the state of the nodes, and open alarms',
   input: Type.Object({ network: networkName() }),
   output: ChainStatusView,
-  read: ({ network }) => ({ network }),
   run: async (deps, actor, { network }) =>
     showStatus(deps, actor, { network: await selectRecordedNetwork(deps.db, deps.networks, network) }),
   print: ({ view, state }) => {

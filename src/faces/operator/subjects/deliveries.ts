@@ -380,18 +380,12 @@ export const showDelivery = operation({
   method: 'GET',
   path: '/events/:eventId',
   command: 'deliveries show',
-  does: 'show an event with every delivery attempt, the next attempt, and why the last attempt failed',
   output: schemaOf({ ...eventFields, deliveries: list(part(shownFields)) }),
   input: Type.Object({
     eventId: argument('<event>', 'evt_…'),
     endpoint: line('<whe_…>', 'only deliveries to this endpoint'),
   }),
-  read: ({ eventId, endpoint }) => ({ eventId, endpoint }),
-  run: async (
-    { db, now, config, note }: KeyDeps & { db: Database },
-    actor,
-    { eventId, endpoint }: { eventId: string; endpoint?: string | undefined },
-  ) => {
+  run: async ({ db, now, config, note }: KeyDeps & { db: Database }, actor, { eventId, endpoint }) => {
     const event = await selectEvent(db, actor, eventId);
     // Without the keys some details are missing, but the rest is still worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });

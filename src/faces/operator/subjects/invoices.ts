@@ -261,7 +261,6 @@ export const showInvoice = localOperation({
   command: 'invoice show',
   does: 'show an invoice with its payment link',
   input: Type.Object({ invoiceId: named, ...PROJECT }),
-  read: (given) => given,
   run: async ({ db, publicUrl }: InvoiceDeps, actor, { projectId, invoiceId }): Promise<InvoiceView> => {
     const project = await selectProject(db, actor, projectId);
     const found = await findDeskInvoice(db, project.id, await findInvoiceId(db, project.id, invoiceId));
@@ -512,7 +511,6 @@ export const withdrawInvoiceByHand = localOperation({
   does: 'withdraw an invoice: its page stops asking for payment, but a payment that still arrives counts',
   by: { help: 'your name for the audit log (default: your user name)', before: 'projectId' },
   input: Type.Object({ invoiceId: named, ...PROJECT }),
-  read: (given) => given,
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { projectId, invoiceId }) => {
     const project = await selectProject(db, actor, projectId);
     const at = now();

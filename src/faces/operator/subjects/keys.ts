@@ -108,7 +108,6 @@ export const listKeys = operation({
   does: 'list keys, without their secrets',
   output: listOf(listed),
   input: Type.Object({ projectId: projectId() }),
-  read: ({ projectId }) => ({ projectId }),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
     const project = await selectProject(db, actor, projectId);
     const at = now();
@@ -209,7 +208,6 @@ export const createKey = operation({
   method: 'POST',
   path: '/keys',
   command: 'key create',
-  does: 'create a secret key and show it once',
   output: schemaOf(made, { warning: Type.Optional(Said) }),
   input: Type.Object({
     projectId: projectId(),
@@ -274,7 +272,6 @@ export const revokeKey = operation({
   method: 'POST',
   path: '/keys/:keyId/revoke',
   command: 'key revoke',
-  does: 'revoke a key immediately and permanently',
   output: Type.Object({ keyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ keyId: argument('<keyId>', 'key_…') }),
   read: ({ keyId }) => ({ uuid: readKeyId(keyId) }),

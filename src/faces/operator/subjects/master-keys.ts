@@ -68,7 +68,6 @@ export const showMasterKeys = operation({
   input: Type.Object({}),
   // `source` is the variable, the file's path, or `none`.
   output: schemaOf({ source: text, keys: list(part(shown)) }),
-  read: () => ({}),
   run: async ({ db, now, config, note }: KeyDeps) => {
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
     return { ...(await findMasterKeys({ db, now, keyRing })), isEmbedded: config.databaseUrl === null };

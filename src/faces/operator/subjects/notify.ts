@@ -78,7 +78,6 @@ export const listChannels = operation({
   does: 'list the notification channels and their health, without their secret targets',
   input: Type.Object({}),
   output: listOf(listed),
-  read: () => ({}),
   run: async ({ db }: { db: Sql }) => ({
     data: (await listNotifyChannels(db)).map((channel) => show(listed, channel)),
   }),
@@ -490,7 +489,6 @@ export const removeChannel = operation({
   method: 'POST',
   path: '/notify/:channelId/remove',
   command: 'notify remove',
-  does: 'remove a channel permanently: it receives no further messages',
   input: channelInput,
   output: Type.Object({ channelId: Type.String(), status: Type.Literal('removed') }),
   read: readChannel,

@@ -51,7 +51,6 @@ export const listPeople = localOperation({
   command: 'user list',
   does: 'list users, their roles, and how they sign in',
   input: Type.Object({}),
-  read: () => ({}),
   run: async ({ db }: { db: Sql }, _actor, _wanted: object) => {
     return { data: (await listPeopleRows(db)).map((person) => show(listed, person)) };
   },
@@ -354,7 +353,6 @@ export const resetPerson = localOperation({
   does: "remove all of a user's sign-in methods, end their sessions, and create a new invitation link",
   by: BY,
   input: Type.Object({ person: person() }),
-  read: ({ person }) => ({ person }),
   run: async (deps: InviteDeps, actor, { person }): Promise<InvitedView> => {
     return deps.db.transaction(async (tx) => {
       const found = await lockToChange(tx, person);
@@ -381,7 +379,6 @@ export const removePerson = localOperation({
   does: 'remove a user permanently, and end their sessions',
   by: BY,
   input: Type.Object({ person: person() }),
-  read: ({ person }) => ({ person }),
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { person }) => {
     return db.transaction(async (tx) => {
       const found = await lockToRemove(tx, person);

@@ -181,10 +181,8 @@ export const showProject = operation({
   method: 'GET',
   path: '/projects/:projectId',
   command: 'project show',
-  does: "show a project's settings and how many addresses, keys and endpoints it has",
   input: Type.Object({ projectId: projectArgument() }),
   output: schemaOf(detailed),
-  read: ({ projectId }) => ({ projectId }),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
     const project = await selectProject(db, actor, projectId);
     const [addresses, accountKeys, keys, endpoints] = await Promise.all([
@@ -242,7 +240,6 @@ const countOpen = answerOf(
 export const showSettings = localOperation({
   action: 'showSettings',
   input: Type.Object({ projectId: Type.String() }),
-  read: ({ projectId }) => ({ projectId }),
   run: async (deps: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
     const { id, logoId } = await selectProject(deps.db, actor, projectId);
     const { view } = await showProject.run(deps, actor, { projectId });
@@ -475,7 +472,6 @@ const archiving = {
   by: BY,
   input: Type.Object({ projectId: argument('<projectId>', 'prj_…', 'prj_…') }),
   output: schemaOf(archived),
-  read: ({ projectId }: { projectId: string }) => ({ projectId }),
 } as const;
 
 /**
@@ -504,7 +500,6 @@ export const unarchiveProject = operation({
   summary: 'Restore an archived project',
   path: '/projects/:projectId/unarchive',
   command: 'project unarchive',
-  does: 'restore an archived project',
   run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.unarchived'),
   print: (project) => printArchived(project, "the project's keys can create invoices again"),
 });

@@ -26,8 +26,7 @@ export const rotateReceiptKeyOperation = operation({
     isKeyLost: flag('confirm that the master key that encrypted the previous signing key is permanently lost'),
   }),
   output: schemaOf(rotated),
-  read: ({ isKeyLost = false }) => ({ isKeyLost }),
-  run: async (deps, actor, { isKeyLost }) => {
+  run: async (deps, actor, { isKeyLost = false }) => {
     const keyRing = await openEncryptionKeys(deps, { isKeyLost });
     return rotateReceiptKey({ ...deps, keyRing }, actor);
   },

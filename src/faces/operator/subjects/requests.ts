@@ -170,7 +170,6 @@ export const listRequests = operation({
   method: 'GET',
   path: '/requests',
   command: 'request list',
-  does: 'list API requests from the last 30 days, newest first',
   output: listOf(shown, { looked: whole.schema, nextBefore: maybe(text).schema }),
   input: Type.Object({
     projectId: projectId(),

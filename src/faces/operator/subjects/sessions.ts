@@ -128,7 +128,6 @@ export const listSessions = localOperation({
   command: 'session list',
   does: 'list active sessions, most recently used first',
   input: Type.Object({ person: line('<login>', 'only sessions of this user: the login, or usr_…') }),
-  read: ({ person }): { person?: string | undefined } => ({ person }),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, _actor, { person }) => {
     const id = person === undefined ? null : (await selectPerson(db, person)).id;
     return viewAll(await listLiveSessions(db, id, liveSince(now())), now());
@@ -153,7 +152,6 @@ export const listSessions = localOperation({
 export const listOwnSessions = localOperation({
   action: 'listOwnSessions',
   input: Type.Object({}),
-  read: () => ({}),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, _wanted: object) =>
     actor.id === null ? { data: [] } : viewAll(await listLiveSessions(db, actor.id, liveSince(now())), now()),
 });
@@ -167,7 +165,6 @@ export const endSession = localOperation({
   does: 'end a session immediately',
   by: BY,
   input: Type.Object({ sessionId: argument('<sessionId>', 'ses_…') }),
-  read: ({ sessionId }) => ({ sessionId }),
   run: (deps: EndDeps, actor, input) => end(deps, actor, input, null),
   print: ({ sessionId }) => ({ text: `ended ${sessionId}` }),
 });
@@ -176,7 +173,6 @@ export const endSession = localOperation({
 export const endOwnSession = localOperation({
   action: 'endOwnSession',
   input: endSession.input,
-  read: endSession.read,
   run: async (deps: EndDeps, actor, input: { sessionId: string }) => {
     if (actor.id === null) throw noSuch('ses', input.sessionId);
     return end(deps, actor, input, actor.id);
@@ -187,7 +183,6 @@ export const endOwnSession = localOperation({
 export const endOtherSessions = localOperation({
   action: 'endOtherSessions',
   input: Type.Object({ keep: Type.String() }),
-  read: ({ keep }) => ({ keep }),
   run: async ({ db, now }: EndDeps, actor, { keep }) => {
     const { id: personId } = actor;
     if (personId === null) throw noSuch('ses', keep);

@@ -367,7 +367,6 @@ export type PasskeyView = Shown<typeof passkeyFields>;
 export const listOwnPasskeys = localOperation({
   action: 'listOwnPasskeys',
   input: Type.Object({}),
-  read: () => ({}),
   run: async ({ db }: Pick<SignInDeps, 'db'>, actor, _wanted: object) => {
     return { data: (await findPasskeys(db, personIdOf(actor))).map((key) => show(passkeyFields, key)) };
   },
@@ -386,7 +385,6 @@ export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
 export const addPasskey = localOperation({
   action: 'addPasskey',
   input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
-  read: ({ passkey, name }) => ({ passkey, name }),
   run: async (deps: SignInDeps, actor, { passkey, name }): Promise<PasskeyView> => {
     const personId = personIdOf(actor);
     const problem = nameProblem(name.trim());
@@ -412,7 +410,6 @@ export const addPasskey = localOperation({
 export const removePasskey = localOperation({
   action: 'removePasskey',
   input: Type.Object({ passkeyId: Type.String() }),
-  read: ({ passkeyId }) => ({ passkeyId }),
   run: async (deps: Pick<SignInDeps, 'db' | 'now'>, actor, { passkeyId }) => {
     const personId = personIdOf(actor);
     await deps.db.transaction(async (tx) => {

@@ -355,7 +355,6 @@ export const showTransfers = operation({
       'trf_…, or a transaction id',
     ),
   }),
-  read: ({ reference }) => ({ reference }),
   run: ({ db }: { db: Database }, actor, { reference }): Promise<ShownTransfers> => {
     return db.snapshot(async (tx) => {
       const transfers = await findReferenced(tx, actor, reference);

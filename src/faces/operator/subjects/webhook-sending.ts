@@ -90,7 +90,6 @@ export const rotateSecret = operation({
   method: 'POST',
   path: '/webhooks/:endpointId/rotate',
   command: 'webhook rotate',
-  does: 'give an endpoint a new secret and show it once; for a limited time, Quittance also signs with the previous secret',
   output: schemaOf(rotated),
   input: Type.Object({
     ...{ endpointId: endpointIdInput, secret: secretInput },
@@ -219,7 +218,6 @@ export const testEndpoint = operation({
   does: 'send a ping to an endpoint now and diagnose problems with its receiver; exits 1 if it is not delivered',
   output: schemaOf(tested),
   input: Type.Object({ endpointId: endpointIdInput }),
-  read: ({ endpointId }) => ({ endpointId }),
   run: async (deps: TestDeps, actor, { endpointId }) => {
     const { db, now, config } = deps;
     const endpoint = await selectEndpoint(db, actor, endpointId);
@@ -405,10 +403,8 @@ export const enableEndpoint = operation({
   method: 'POST',
   path: '/webhooks/:endpointId/enable',
   command: 'webhook enable',
-  does: 'resume deliveries to an endpoint, and send waiting events immediately',
   output: schemaOf(enabled),
   input: Type.Object({ endpointId: endpointIdInput }),
-  read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now }: ActDeps, actor, { endpointId }) => {
     // This runs before attempts resume so that one invoice's events keep their order.
     const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
@@ -591,7 +587,6 @@ export const disableEndpoint = operation({
   method: 'POST',
   path: '/webhooks/:endpointId/disable',
   command: 'webhook disable',
-  does: 'stop sending webhooks to an endpoint until it is enabled again',
   by: { help: 'your name for the audit log (default: your user name)' },
   output: schemaOf(disabled),
   input: Type.Object({

@@ -232,7 +232,6 @@ export const addEndpoint = operation({
   method: 'POST',
   path: '/webhooks',
   command: 'webhook add',
-  does: 'add an endpoint and show its signing secret once',
   output: schemaOf({ ...target, secret: maybe(text) }),
   input: Type.Object({
     ...{ projectId: projectId(), ...settings, secret: secretInput },
@@ -378,7 +377,6 @@ export const listEndpoints = operation({
   does: 'list endpoints and their health, without their secrets',
   output: listOf(listed),
   input: Type.Object({ projectId: projectId() }),
-  read: ({ projectId }) => ({ projectId }),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
     const project = await selectProject(db, actor, projectId);
     const rows = await addActivity(db, await listWebhookEndpoints(db, project.id), now());
@@ -495,10 +493,8 @@ export const showEndpoint = operation({
   method: 'GET',
   path: '/webhooks/:endpointId',
   command: 'webhook show',
-  does: "show an endpoint's health, its deliveries in the last 24 hours, and the fingerprints of its secrets",
   output: schemaOf(shownFields),
   input: Type.Object({ endpointId: endpointIdInput }),
-  read: ({ endpointId }) => ({ endpointId }),
   run: async ({ db, now, config, note }: KeyDeps & { db: Database }, actor, { endpointId }) => {
     // Without the keys some details are missing, but the rest is still worth showing.
     const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
@@ -580,7 +576,6 @@ export const updateEndpoint = operation({
   method: 'PATCH',
   path: '/webhooks/:endpointId',
   command: 'webhook update',
-  does: "change an endpoint's URL, description or event types",
   output: schemaOf(endpointFields),
   input: Type.Object({ endpointId: endpointIdInput, ...settings }),
   read: ({ endpointId, url, description, events }) => {
