@@ -1,7 +1,7 @@
 import { poolShare } from '../../../core/chain/nodes/pool-share.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
-import { type Hint, say, type Text } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { createSemaphore } from '../../../core/runtime/concurrency.ts';
@@ -100,36 +100,38 @@ export function limitConnections(db: Database, atOnce: number): Database {
 type Progress = { done: number; total: number | null; found: number };
 type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
 
-/** The outcome of a job. Thousands of addresses may have correct balances, so only their number is kept. */
-type Outcome =
-  | { kind: 'verify'; view: VerifiedRangeView; hint: Hint | null }
-  | { kind: 'rescan'; view: RescannedView }
-  | {
-      kind: 'reconcile';
-      node: string;
-      total: number;
-      good: number;
-      odd: readonly ReconciledAddress[];
-      hints: readonly Hint[];
-    };
+/** What a job found, in words and as data. */
+type Outcome = { said: (Text | null)[]; result: NonNullable<JobView['result']> };
 
 /** More addresses add no information. */
 const MAX_ODD = 1000;
 
-/** Runs the job's use case. Throws the errors of the use case and of `signal`. */
+/**
+ * Runs the job's use case. Thousands of addresses may have correct balances, so only their number is kept. Throws the errors of the use case
+ * and of `signal`.
+ */
 async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
   if (work.kind === 'reconcile') {
     const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
     const { view, hints } = await reconcileNow({ ...deps, onProgress }, { addresses: [] });
-    const good = view.data.filter(({ status }) => status === 'good').length;
-    const odd = view.data.filter(({ status }) => status !== 'good').slice(0, MAX_ODD);
-    return { kind: 'reconcile', node: view.node, total: view.data.length, good, odd, hints: hints.slice(0, MAX_ODD) };
+    const total = view.data.length;
+    const others = view.data.filter(({ status }) => status !== 'good');
+    const good = total - others.length;
+    const odd = others.slice(0, MAX_ODD).map((row) => ({ row, note: noteReconciled(row, false) }));
+    const advice = others.length === 0 ? [] : adviseOnBooks(hints);
+    const said = [`${good} of ${total} addresses match the chain`, ...advice];
+    return { said, result: { books: { node: view.node, total, good, odd } } };
   }
   const { kind, range } = work;
   const total = range.to - range.from + 1;
   const onProgress = (done: number, found: number) => deps.onProgress({ done, total, found });
-  if (kind === 'verify') return { kind, ...(await verifyRange({ ...deps, onProgress }, range)) };
-  return { kind, view: await rescanRange({ ...deps, onProgress }, actor, range) };
+  if (kind === 'rescan') {
+    const rescanned = await rescanRange({ ...deps, onProgress }, actor, range);
+    return { said: [sayRescanned(rescanned), sayUnattested(rescanned)], result: { rescanned } };
+  }
+  const { view: verified, hint } = await verifyRange({ ...deps, onProgress }, range);
+  const advice = hint === null ? sayUnattested(verified) : adviseOnDifferences(hint);
+  return { said: [sayVerified(verified), advice], result: { verified } };
 }
 
 /** Work in this process that continues after the request that started it was answered. `total` is `null` while it's unknown. */
@@ -140,7 +142,7 @@ type Job = {
   readonly startedAt: UnixMs;
   readonly state: 'running' | 'stopping' | 'done' | 'stopped' | 'failed';
   readonly endedAt: UnixMs | null;
-  readonly progress: { readonly done: number; readonly total: number | null; readonly found: number };
+  readonly progress: Progress;
   readonly outcome: Outcome | null;
   /** Why the job failed. Unexpected errors appear only in the log. */
   readonly error: AppError | null;
@@ -148,17 +150,7 @@ type Job = {
 
 type Running = { job: { -readonly [Name in keyof Job]: Job[Name] }; stopping: AbortController; ended: Promise<void> };
 
-export type Jobs = {
-  /** Throws `CONFLICT` if the network already has a running job. */
-  start(actor: Actor, order: JobOrder): Job;
-  find(jobId: string): Job | null;
-  /** Returns a network's jobs, newest first. */
-  list(network: Network): readonly Job[];
-  /** Ends a job soon, between two transactions. Finished jobs are left alone. */
-  stop(jobId: string): void;
-  /** Stops all jobs and refuses new ones. */
-  close(): Promise<void>;
-};
+export type Jobs = ReturnType<typeof createJobs>;
 
 type Deps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'log' | 'nodes'>;
 
@@ -170,7 +162,7 @@ const CONNECTIONS = 2;
 const PATIENCE_MS = 60_000;
 
 /** A process's jobs, one at a time for each network. */
-export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
+export function createJobs({ db, now, random, log, nodes }: Deps) {
   const running = new Map<Network, Running>();
   const ended = new Map<string, Job>();
   const own = limitConnections(db, CONNECTIONS);
@@ -181,7 +173,7 @@ export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
       const { withNodes } = await nodes();
       job.outcome = await withNodes(order.network, (found) => {
         const pool = poolShare(found.pool, { signal, now });
-        const onProgress = (progress: Job['progress']) => {
+        const onProgress = (progress: Progress) => {
           job.progress = progress;
         };
         return runJob({ ...found, db: own, pool, patienceMs: PATIENCE_MS, signal, onProgress }, actor, order);
@@ -203,7 +195,8 @@ export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
     stopping.abort();
   };
   return {
-    start: (actor, order) => {
+    /** Throws `CONFLICT` if the network already has a running job. */
+    start: (actor: Actor, order: JobOrder): Job => {
       if (isClosed) throw new AppError('CONFLICT', 'this process is shutting down and starts no new jobs');
       const other = running.get(order.network);
       if (other !== undefined) throw busy(other.job);
@@ -217,11 +210,14 @@ export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
       return job;
     },
     find,
-    list: (network) => all().filter(({ order }) => order.network === network),
-    stop: (jobId) => {
+    /** Returns a network's jobs, newest first. */
+    list: (network: Network) => all().filter(({ order }) => order.network === network),
+    /** Ends a job soon, between two transactions. Finished jobs are left alone. */
+    stop: (jobId: string) => {
       const found = [...running.values()].find(({ job }) => job.jobId === jobId);
       if (found !== undefined) abort(found);
     },
+    /** Stops all jobs and refuses new ones. */
     close: async () => {
       isClosed = true;
       const under = [...running.values()];
@@ -247,35 +243,9 @@ function describeJob(job: Job, now: UnixMs): JobView {
     ...{ from: order.range?.from ?? null, to: order.range?.to ?? null },
     ...{ startedBy, startedAt: toIso(startedAt), endedAt: endedAt && toIso(endedAt), state, ...progress },
     perSecond: seconds > 0 && progress.done > 0 ? progress.done / seconds : null,
-    said: outcome === null ? sayEnd(job) : sayOutcome(outcome),
-    result: outcome && describeOutcome(outcome),
+    said: (outcome?.said ?? sayEnd(job)).filter((each) => each !== null),
+    result: outcome?.result ?? null,
   };
-}
-
-function describeOutcome(outcome: Outcome): NonNullable<JobView['result']> {
-  switch (outcome.kind) {
-    case 'verify':
-      return { verified: outcome.view };
-    case 'rescan':
-      return { rescanned: outcome.view };
-    case 'reconcile': {
-      const { node, total, good, odd } = outcome;
-      return { books: { node, total, good, odd: odd.map((row) => ({ row, note: noteReconciled(row, false) })) } };
-    }
-  }
-}
-
-function sayOutcome(outcome: Outcome): Text[] {
-  if (outcome.kind === 'reconcile') {
-    const { good, total, hints } = outcome;
-    const sum = `${good} of ${total} addresses match the chain`;
-    return good === total ? [sum] : [sum, ...adviseOnBooks(hints)];
-  }
-  const unattested = sayUnattested(outcome.view);
-  if (outcome.kind === 'rescan') return [sayRescanned(outcome.view), ...(unattested === null ? [] : [unattested])];
-  const { view, hint } = outcome;
-  if (hint !== null) return [sayVerified(view), adviseOnDifferences(hint)];
-  return [sayVerified(view), ...(unattested === null ? [] : [unattested])];
 }
 
 /** Describes a job that is still running, or that ended before its work was done. */

@@ -5,7 +5,7 @@ import { say } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
 import { requireKeyRing } from '../../../core/runtime/open-key-ring.ts';
-import { Type } from '../../../core/runtime/type.ts';
+import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import {
   CHANNEL_KINDS,
@@ -33,7 +33,7 @@ import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError, nameProblem } from '../input/problems.ts';
 import { noSuch, readChoice, readGivenSecret, readId } from '../input/readers.ts';
-import { operation } from '../operation.ts';
+import { type Given, operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 
@@ -68,7 +68,7 @@ const listed = {
 };
 export type ChannelView = Shown<typeof listed>;
 
-/** Lists the channels with their state, without their secret targets, oldest first. */
+/** Lists the channels with their state, oldest first. */
 export const listChannels = operation({
   action: 'listChannels',
   summary: 'List the notification channels, without their secret targets',
@@ -109,6 +109,27 @@ export const listChannels = operation({
 
 type SendDeps = KeyDeps & { db: Database; random(bytes: number): Uint8Array };
 
+const newChannel = Type.Object({
+  kind: argumentOf(CHANNEL_KINDS, '<kind>', 'kind of channel'),
+  name: line('<name>', 'name, 1 to 100 characters (default: the kind)'),
+  url: secret(
+    '<url>',
+    'smtps://user:password@host for email, the webhook URL for slack, discord or webhook, https://host/topic for ntfy',
+  ),
+  from: line('<address>', 'email: sender address'),
+  to: lines('<address…>', 'email: recipients, comma-separated'),
+  token: secret('<token>', 'telegram: bot token; ntfy: access token, if the topic requires one'),
+  chat: line('<chat>', 'telegram: chat id, or @channelname'),
+  secret: secret('<whsec_…>', 'webhook: your own secret (default: generated and shown once)'),
+  isOwnNetwork: flag(
+    'for a server in your own network: allow private addresses, this machine, and connections without TLS',
+  ),
+  quiet: line('<hours>', 'quiet hours for messages that can wait, such as 22:00-07:00'),
+  summary: line('<time>', 'time of a daily summary, such as 08:00'),
+  timeZone: line('<zone>', 'time zone for these times, such as Europe/Berlin (default: UTC)'),
+});
+type NewChannel = Given<Static<typeof newChannel>>;
+
 /** Adds a channel. It receives the open alarms, and every later notification. Throws `CONFLICT` or `CONFIG_INVALID`. */
 export const addChannel = operation({
   action: 'addChannel',
@@ -119,30 +140,8 @@ export const addChannel = operation({
   does: say`add a notification channel; "-" for ${{ field: 'url' }}, ${{ field: 'token' }} or ${{ field: 'secret' }} reads it from standard input`,
   // `secret` is a generated signing secret, shown only once.
   output: schemaOf({ ...channelFields, secret: maybe(text) }),
-  input: Type.Object({
-    kind: argumentOf(CHANNEL_KINDS, '<kind>', 'kind of channel'),
-    name: line('<name>', 'name, 1 to 100 characters (default: the kind)'),
-    url: secret(
-      '<url>',
-      'smtps://user:password@host for email, the webhook URL for slack, discord or webhook, https://host/topic for ntfy',
-    ),
-    from: line('<address>', 'email: sender address'),
-    to: lines('<address…>', 'email: recipients, comma-separated'),
-    token: secret('<token>', 'telegram: bot token; ntfy: access token, if the topic requires one'),
-    chat: line('<chat>', 'telegram: chat id, or @channelname'),
-    secret: secret('<whsec_…>', 'webhook: your own secret (default: generated and shown once)'),
-    isOwnNetwork: flag(
-      'for a server in your own network: allow private addresses, this machine, and connections without TLS',
-    ),
-    quiet: line('<hours>', 'quiet hours for messages that can wait, such as 22:00-07:00'),
-    summary: line('<time>', 'time of a daily summary, such as 08:00'),
-    timeZone: line('<zone>', 'time zone for these times, such as Europe/Berlin (default: UTC)'),
-  }),
-  read: ({ kind, name, quiet, summary, timeZone, isOwnNetwork = false, url, from, to, token, chat, secret }) =>
-    readNewChannel({
-      ...{ kind, name, quiet, summary, timeZone, isOwnNetwork },
-      ...{ url, from, to, token, chat, secret },
-    }),
+  input: newChannel,
+  read: readNewChannel,
   run: async (deps: SendDeps, actor, { kind, name, target: given, shown, needsSecret, times }) => {
     const { db, now, random } = deps;
     if ((await listNotifyChannels(db)).length >= MAX_CHANNELS)
@@ -187,14 +186,6 @@ export const addChannel = operation({
   }),
 });
 
-type Given = GivenTarget & {
-  kind: string;
-  name: string | undefined;
-  quiet: string | undefined;
-  summary: string | undefined;
-  timeZone: string | undefined;
-};
-
 /** The fields that make up each kind of channel's target. */
 export const CHANNEL_FIELDS: Readonly<Record<ChannelKind, { needs: readonly Field[]; takes: readonly Field[] }>> = {
   email: { needs: ['url', 'from', 'to'], takes: [] },
@@ -208,8 +199,8 @@ const ALL_FIELDS = ['url', 'from', 'to', 'token', 'chat', 'secret'] as const;
 type Field = (typeof ALL_FIELDS)[number];
 
 /** Reads a new channel's properties. Throws `INVALID_ARGUMENT`, without anything secret. */
-function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone, ...given }: Given) {
-  const kind = readChoice('kind', text, CHANNEL_KINDS);
+function readNewChannel({ name: givenName, isOwnNetwork = false, ...given }: NewChannel) {
+  const kind = readChoice('kind', given.kind, CHANNEL_KINDS);
   if (kind === null) throw new FieldError('kind', `is missing: choose ${CHANNEL_KINDS.join(', ')}`);
   const { needs, takes } = CHANNEL_FIELDS[kind];
   for (const field of ALL_FIELDS) {
@@ -222,18 +213,10 @@ function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone,
   const name = givenName?.trim() ?? kind;
   const problem = nameProblem(name);
   if (problem !== null) throw new FieldError('name', problem);
-  return { kind, name, ...readTarget(kind, given), times: readTimes({ quiet, summary, timeZone }) };
+  return { kind, name, ...readTarget({ ...given, isOwnNetwork }), times: readTimes(given) };
 }
 
-type GivenTarget = {
-  url: string | undefined;
-  from: string | undefined;
-  to: readonly string[] | undefined;
-  token: string | undefined;
-  chat: string | undefined;
-  secret: string | undefined;
-  isOwnNetwork: boolean;
-};
+type GivenTarget = Omit<NewChannel, 'isOwnNetwork'> & { isOwnNetwork: boolean };
 
 /** A channel's target, and its displayed part. `needsSecret` is set for a webhook without a secret. */
 type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
@@ -241,8 +224,8 @@ type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
 /**
  * Reads a channel's target, and refuses a target that could never receive a message. Throws `INVALID_ARGUMENT`, without anything secret.
  */
-function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
-  const { isOwnNetwork, chat = '', secret } = given;
+function readTarget(given: GivenTarget): ReadTarget {
+  const { kind, isOwnNetwork, chat = '', secret } = given;
   if (kind === 'email') return readMail(given);
   const url = readHttpUrl(given.url ?? 'https://api.telegram.org', isOwnNetwork);
   const own = { isOwnNetwork };
@@ -327,20 +310,15 @@ function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTar
     throw new FieldError('url', isOwnNetwork ? `: ${check.reason}` : say`: ${check.reason}; ${HOW_TO_ALLOW}`);
   if (to.length > MAX_RECIPIENTS)
     throw new FieldError('to', `has ${to.length} addresses: use at most ${MAX_RECIPIENTS}`);
+  const port = Number(url.port) || PORTS[url.protocol];
   const target: MailTarget = {
-    ...{
-      kind: 'email',
-      isOwnNetwork,
-      host,
-      port: Number(url.port) || PORTS[url.protocol],
-      isTls: url.protocol === 'smtps:',
-    },
+    ...{ kind: 'email', isOwnNetwork, host, port, isTls: url.protocol === 'smtps:' },
     login: url.username === '' ? null : { user: decode(url.username), password: decode(url.password) },
     ...{ from: readMailAddress('from', from), to: to.map((each) => readMailAddress('to', each)) },
   };
   const [first] = target.to;
   const more = target.to.length > 1 ? ` and ${target.to.length - 1} more` : '';
-  return { target, shown: `${first}${more} via ${host}:${target.port}`.slice(0, MAX_SHOWN), needsSecret: false };
+  return { target, shown: `${first}${more} via ${host}:${port}`.slice(0, MAX_SHOWN), needsSecret: false };
 }
 
 /** The limit that the database schema sets. */
@@ -360,23 +338,8 @@ function readMailAddress(field: string, text: string): string {
   throw new FieldError(field, 'is not an e-mail address: use an address such as ops@example.com');
 }
 
-type ChannelTimes = {
-  quietFrom: number | null;
-  quietTo: number | null;
-  summaryAt: number | null;
-  timeZone: string;
-};
-
 /** Reads quiet hours (`22:00-07:00`) and the time of the daily summary (`08:00`) in a time zone. Throws `INVALID_ARGUMENT`. */
-function readTimes({
-  quiet,
-  summary,
-  timeZone = 'UTC',
-}: {
-  quiet: string | undefined;
-  summary: string | undefined;
-  timeZone: string | undefined;
-}): ChannelTimes {
+function readTimes({ quiet, summary, timeZone = 'UTC' }: Pick<NewChannel, 'quiet' | 'summary' | 'timeZone'>) {
   if (!isTimeZone(timeZone)) {
     throw new FieldError(
       'timeZone',
@@ -462,10 +425,8 @@ export const testChannel = operation({
   }),
 });
 
-const UNOPENED: Attempt = {
-  ...{ kind: 'failed', retryAfterMs: null },
-  error: 'secret: the configured master keys cannot decrypt the target',
-};
+const NOT_OPENED = 'secret: the configured master keys cannot decrypt the target';
+const UNOPENED: Attempt = { kind: 'failed', retryAfterMs: null, error: NOT_OPENED };
 
 async function sendOnce(target: Target, message: Message, now: () => UnixMs): Promise<Attempt> {
   const sender = createWebhookSender({ connections: 1, timeoutMs: ATTEMPT_MS });
