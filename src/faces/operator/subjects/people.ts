@@ -17,7 +17,6 @@ import {
   lockOwners,
   lockPersonToChange,
   type Person,
-  type PersonFactors,
   updateRole,
 } from '../../../core/store/access/people.ts';
 import { endSessionsOf } from '../../../core/store/access/sessions.ts';
@@ -167,21 +166,15 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
   throw notThere(person);
 }
 
-/**
- * Like `selectPerson`, but also locks the person until the transaction ends, so that the row can get a new seal. Throws `NOT_FOUND` or
- * `ROW_CHANGED`.
- */
-async function lockToChange(tx: Sql, person: string): Promise<PersonFactors> {
-  return (await lockPersonToChange(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
-}
-
-/** Like `lockToChange`, but also returns a person whose row was forged, because everything will be removed from it. */
-async function lockToRemove(tx: Sql, person: string): Promise<Person> {
-  return (await lockAnyPerson(tx, (await selectPerson(tx, person)).id)) ?? raise(notThere(person));
-}
-
-function raise(error: AppError): never {
-  throw error;
+/** Like `selectPerson`, but also locks the person until the transaction ends. */
+async function selectLocked<Locked>(
+  tx: Sql,
+  person: string,
+  lock: (tx: Sql, id: string) => Promise<Locked | null>,
+): Promise<Locked> {
+  const locked = await lock(tx, (await selectPerson(tx, person)).id);
+  if (locked !== null) return locked;
+  throw notThere(person);
 }
 
 const notThere = (person: string) =>
@@ -316,7 +309,8 @@ export const changeRole = localOperation({
   // `endedSessions` counts the person's sessions; new ones get the new role.
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { person, role, projects }) => {
     return db.transaction(async (tx) => {
-      const found = await lockToChange(tx, person);
+      // The row gets a new seal.
+      const found = await selectLocked(tx, person, lockPersonToChange);
       const rights = { role, projects: role === 'owner' ? null : projects === undefined ? found.projects : projects };
       if (role !== 'owner') await keepAnOwner(tx, found);
       await refuseUnknownProjects(tx, actor, rights.projects);
@@ -355,7 +349,7 @@ export const resetPerson = localOperation({
   input: Type.Object({ person: person() }),
   run: async (deps: InviteDeps, actor, { person }): Promise<InvitedView> => {
     return deps.db.transaction(async (tx) => {
-      const found = await lockToChange(tx, person);
+      const found = await selectLocked(tx, person, lockPersonToChange);
       // Anyone with the link can act as that person.
       refuseBeyond(actor, { ...found, ...ENDLESS });
       await forgetFactors(tx, found, deps.now(), { isGone: false });
@@ -381,7 +375,8 @@ export const removePerson = localOperation({
   input: Type.Object({ person: person() }),
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { person }) => {
     return db.transaction(async (tx) => {
-      const found = await lockToRemove(tx, person);
+      // This also finds a person whose row was forged, because everything will be removed from it.
+      const found = await selectLocked(tx, person, lockAnyPerson);
       await keepAnOwner(tx, found);
       await forgetFactors(tx, found, now(), { isGone: true });
       const { personId, login, role } = viewPerson(found);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
@@ -20,7 +19,7 @@ import { noSuch, readId } from '../input/readers.ts';
 import { localOperation } from '../operation.ts';
 import { argument, BY, line } from '../option.ts';
 import { recordAction, recordActions } from '../record-actions.ts';
-import { selectPerson } from './people.ts';
+import { hashToken, selectPerson } from './people.ts';
 
 /** An unused session ends after twelve hours, and every session after seven days. */
 const IDLE_MS = 12 * 3_600_000;
@@ -48,7 +47,7 @@ type Deps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
 /** Finds a token's session and records its use. Returns `null` if it has ended or never existed. */
 export async function findSession({ db, now }: Pick<Deps, 'db' | 'now'>, token: string): Promise<Session | null> {
   if (!/^[\w-]{43}$/.test(token)) return null;
-  const found = await findLiveSession(db, hashOf(token), liveSince(now()));
+  const found = await findLiveSession(db, hashToken(token), liveSince(now()));
   if (found === null) return null;
   const unlessAfter = unixMs(now() - TOUCH_MS);
   if (found.seenAt <= unlessAfter) await touchSession(db, found.id, { now: now(), unlessAfter });
@@ -84,7 +83,7 @@ export async function openSession(
   const createdAt = now();
   const id = uuidV7(createdAt, random(10));
   const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
-  await insertSession(tx, hashOf(token), {
+  await insertSession(tx, hashToken(token), {
     ...{ id, personId: person.id, proof, createdAt, userAgent: from.userAgent?.slice(0, MAX_TEXT) || null },
     ...{ origin: from.origin.slice(0, MAX_TEXT), network: from.network.slice(0, MAX_TEXT) },
   });
@@ -99,10 +98,6 @@ export function personActor(
   { origin, requestId }: Pick<From, 'origin' | 'requestId'>,
 ): Actor {
   return { kind: 'console', name: login, role, id, projects, origin: origin.slice(0, MAX_TEXT), requestId };
-}
-
-function hashOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }
 
 /** `proof` is what the person signed in with. `endsAt` applies if the session isn't used again. */

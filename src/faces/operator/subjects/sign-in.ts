@@ -203,7 +203,7 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
 }
 
 /** `name` is the name that the person gives the passkey. `code` is from the app that scanned this invitation's secret. */
-export type Redemption = { passkey: unknown; name: string } | { password: string; code: string };
+export type Redemption = NewPasskey | { password: string; code: string };
 
 /** `recoveryCodes` are shown only once. A person with a passkey gets none. */
 type Redeemed = StartedSession & { recoveryCodes: string[] };
@@ -223,7 +223,7 @@ export async function redeemInvitation(
   if (found === null) throw ended();
   const { person, kind } = found;
   const factor =
-    'passkey' in proof ? await readPasskey(deps, token, proof) : await readPassword(deps, person, token, proof);
+    'passkey' in proof ? await passkeyFactor(deps, token, proof) : await passwordFactor(deps, person, token, proof);
   return db.transaction(async (tx) => {
     // Locks the person first so that a concurrent request waits here and then finds the invitation used.
     const factors = await lockFactors(tx, person.id);
@@ -245,23 +245,29 @@ const ended = () =>
 
 const invitationPurpose = (token: string) => ['invitation', hashToken(token).toString('hex')];
 
-async function readPasskey(deps: SignInDeps, token: string, { passkey, name }: { passkey: unknown; name: string }) {
-  const calledProblem = nameProblem(name.trim());
-  if (calledProblem !== null) throw new FieldError('name', calledProblem);
-  const created = await verifyCreated(deps, invitationPurpose(token), passkey);
+type NewPasskey = { passkey: unknown; name: string };
+
+/** Reads a passkey that the browser created, and the name that the person gave it. Throws `INVALID_ARGUMENT`. */
+async function readPasskey(deps: SignInDeps, purpose: readonly string[], { passkey, name: given }: NewPasskey) {
+  const name = given.trim();
+  const problem = nameProblem(name);
+  if (problem !== null) throw new FieldError('name', problem);
+  const created = await verifyCreated(deps, purpose, passkey);
   if (created === null) throw notVerified();
-  const store = async (tx: Sql, { id: personId }: Person) => {
-    const { challenge, ...key } = created;
-    const isNew =
-      (await spend(tx, challenge)) &&
-      (await insertPasskey(tx, personId, { ...key, name: name.trim(), createdAt: deps.now() }));
-    if (!isNew) throw notNew();
-    return [];
+  const { challenge, ...key } = created;
+  const row = { ...key, name, createdAt: deps.now() };
+  const store = async (tx: Sql, personId: string) => {
+    if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
   };
-  return { proof: 'passkey' as const, store };
+  return { row, store };
 }
 
-async function readPassword(
+async function passkeyFactor(deps: SignInDeps, token: string, proof: NewPasskey) {
+  const { store } = await readPasskey(deps, invitationPurpose(token), proof);
+  return { proof: 'passkey' as const, store: (tx: Sql, { id }: Person) => store(tx, id).then(() => []) };
+}
+
+async function passwordFactor(
   { keyRing, now, random, limits }: SignInDeps,
   person: Person,
   token: string,
@@ -385,20 +391,15 @@ export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
 export const addPasskey = localOperation({
   action: 'addPasskey',
   input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
-  run: async (deps: SignInDeps, actor, { passkey, name }): Promise<PasskeyView> => {
+  run: async (deps: SignInDeps, actor, given): Promise<PasskeyView> => {
     const personId = personIdOf(actor);
-    const problem = nameProblem(name.trim());
-    if (problem !== null) throw new FieldError('name', problem);
-    const created = await verifyCreated(deps, passkeyPurpose(personId), passkey);
-    if (created === null) throw notVerified();
-    const { challenge, ...key } = created;
-    const row = { ...key, name: name.trim(), createdAt: deps.now() };
+    const { row, store } = await readPasskey(deps, passkeyPurpose(personId), given);
     await deps.db.transaction(async (tx) => {
       await lockFactors(tx, personId);
       if ((await findPasskeys(tx, personId)).length >= MOST) {
         throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
       }
-      if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
+      await store(tx, personId);
       const subject = encodeId('usr', personId);
       await recordAction(tx, actor, deps.now(), 'passkey.added', { subject, detail: { name: row.name } });
     });
