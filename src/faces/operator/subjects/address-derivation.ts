@@ -67,26 +67,20 @@ function readAutoLimit(text: string): number {
 /** How many of the last characters of address #1 the operator must read in the wallet. They aren't shown here. */
 export const ASKED_LENGTH = 6;
 
-/** Addresses to compare with a wallet. `addresses` contains the first three addresses of an account key, with the end of #1 hidden. */
-export type FirstAddresses = {
-  addresses: string[];
-  /** Throws `INVALID_ARGUMENT` if the text is neither address #1 nor its end, which a person reads in the wallet. */
-  refuseOther(typed: string): void;
-  /** Throws `INVALID_ARGUMENT` if the text is any address except #1. */
-  refuseOtherAddress(given: string): void;
-};
-
-export function firstAddresses(xpub: AccountXpub): FirstAddresses {
+/** Returns an account key's first three addresses, with the end of #1 hidden, to compare with a wallet. */
+export function firstAddresses(xpub: AccountXpub) {
   const derived = derive(xpub, 0, 3);
   const [own] = derived;
   if (own === undefined) throw new Error('no address was derived');
   return {
     addresses: derived.map(shown),
-    refuseOther: (typed) => {
+    /** Throws `INVALID_ARGUMENT` if the text is neither address #1 nor its end, which a person reads in the wallet. */
+    refuseOther: (typed: string) => {
       const isOwn = typed === own.address || typed === own.address.slice(-ASKED_LENGTH);
       if (!isOwn) throw mismatch('as you typed it', derived);
     },
-    refuseOtherAddress: (given) => {
+    /** Throws `INVALID_ARGUMENT` if the text is any address except #1. */
+    refuseOtherAddress: (given: string) => {
       const address = given.trim();
       if (address === own.address) return;
       const parsed = parseAddress(address);
@@ -112,7 +106,7 @@ function shown({ address, index }: DerivedAddress): string {
 }
 
 /** `isStored` means that the project has derived addresses from it before. */
-export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
+type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
 
 const keyInput = {
   xpub: line('<xpub>', "extended public key of the account, m/44'/195'/0' (default: the project's current key)"),
@@ -163,18 +157,6 @@ export const findDerivationKey = localOperation({
 type Derivable = { address: TronAddress; derivationIndex: number };
 type Skipped = Derivable & { projectId: string };
 
-/**
- * The addresses that a key would add next. `first` contains the key's first three addresses, with the end of #1 hidden. `skipped` contains
- * addresses that already belong to a project.
- */
-export type DerivationView = {
-  projectId: string;
-  isStored: boolean;
-  first: string[];
-  next: Derivable[];
-  skipped: Skipped[];
-};
-
 const input = Type.Object({
   ...keyInput,
   first: line('<address>', 'first address that your wallet shows (default: Quittance asks for it)'),
@@ -195,8 +177,9 @@ function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }:
 }
 
 /**
- * Shows the addresses that an account key would add next, so that they can be compared with a wallet. Stores nothing. Throws `NOT_FOUND` or
- * `CONFLICT`.
+ * Shows the addresses that an account key would add next, so that they can be compared with a wallet. Stores nothing. `first` contains the
+ * key's first three addresses, with the end of #1 hidden. `skipped` contains addresses that already belong to a project. Throws `NOT_FOUND`
+ * or `CONFLICT`.
  */
 export const showDerivation = localOperation({
   action: 'showDerivation',
@@ -214,13 +197,14 @@ export const showDerivation = localOperation({
     const { id: projectId } = await selectProject(deps.db, actor, key.projectId);
     const next = await findNextAddresses(deps, { projectId, xpub: key.xpub, count, isFresh });
     if (next.kind !== 'found') throw notDerived(next);
-    const view: DerivationView = {
+    const view = {
       ...{ projectId: key.projectId, isStored: key.isStored, first: firstAddresses(key.xpub).addresses },
       ...{ next: next.free.map(viewDerived), skipped: next.skipped.map(viewSkipped) },
     };
     return { key, view };
   },
 });
+export type DerivationView = Awaited<ReturnType<typeof showDerivation.run>>['view'];
 
 type Indexed = Pick<DerivedAddress, 'address' | 'index'>;
 const viewDerived = ({ address, index }: Indexed): Derivable => ({ address, derivationIndex: index });

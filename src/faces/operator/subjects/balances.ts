@@ -90,15 +90,6 @@ const shown = {
 };
 type Check = NonNullable<BalanceRow['check']>;
 export type BalanceView = Shown<typeof shown>;
-/** The next page begins after the position `next`. */
-export type BalanceListView = {
-  projectId: string;
-  network: Network;
-  policy: Policy;
-  data: BalanceView[];
-  next: number | null;
-};
-
 /** The number of addresses per page. Comparing this many with the chain takes seconds. */
 const BALANCES_OF_A_PAGE = 25;
 /** Summing can take a long time, because a busy address has many transfers. */
@@ -106,23 +97,19 @@ const TIMEOUT_MS = 3000;
 
 const page = {
   input: Type.Object({ projectId: projectId(), after: line('<position>', 'only addresses after this position') }),
-  read: ({ projectId, after }: { projectId?: string | undefined; after?: string | undefined }) => {
-    return { projectId, after: readPosition(after) };
-  },
+  read: ({ projectId, after }: { projectId?: string | undefined; after?: string | undefined }) => ({
+    ...{ projectId, after: readPosition(after) },
+  }),
 };
 
 /**
  * Lists one page of a project's addresses by position, each with its ledger balance and its chain balance at the last comparison. Omits
- * sums that aren't ready in time. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
+ * sums that aren't ready in time. The next page begins after the position `next`. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
  */
 export const listBalances = localOperation({
   ...page,
   action: 'listBalances',
-  run: async (
-    { db, addressGuard }: Pick<OperationDeps, 'db' | 'addressGuard'>,
-    actor,
-    input,
-  ): Promise<BalanceListView> => {
+  run: async ({ db, addressGuard }: Pick<OperationDeps, 'db' | 'addressGuard'>, actor, input) => {
     const project = await selectProject(db, actor, input.projectId);
     const rows = await listWithChecks(db, project.id, input.after, BALANCES_OF_A_PAGE + 1);
     const page = rows.slice(0, BALANCES_OF_A_PAGE);
@@ -143,6 +130,7 @@ export const listBalances = localOperation({
     };
   },
 });
+export type BalanceListView = Awaited<ReturnType<typeof listBalances.run>>;
 
 function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, bigint> | null> {
   const ids = rows.map(({ id }) => id);
@@ -157,29 +145,18 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
 const ledgerOf = ({ check }: BalanceRow, sumMicro: bigint | null) =>
   sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro);
 
-/** `skipped` lists addresses that were compared a moment ago. */
-export type ComparedBalancesView = {
-  projectId: string;
-  network: Network;
-  node: string | null;
-  data: ReconciledAddress[];
-  skipped: TronAddress[];
-};
-
 /** An address that was compared more recently than this isn't compared again, because nodes limit requests. */
 const NEW_MS = 60_000;
 /** How long a person waits for the ledger to reach the nodes' block. This takes up to 24 s while no payment is expected. */
 const PAGE_PATIENCE_MS = 25_000;
 
-/** Compares one page of a project's addresses with the chain now. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`. */
+/**
+ * Compares one page of a project's addresses with the chain now, but `skipped` lists those that were compared a moment ago. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`.
+ */
 export const compareBalances = localOperation({
   ...page,
   action: 'compareBalances',
-  run: async (
-    deps: Pick<OperationDeps, 'db' | 'now' | 'nodes' | 'addressGuard'>,
-    actor,
-    input,
-  ): Promise<ComparedBalancesView> => {
+  run: async (deps: Pick<OperationDeps, 'db' | 'now' | 'nodes' | 'addressGuard'>, actor, input) => {
     const { now, nodes } = deps;
     const { projectId, network, data } = await listBalances.run(deps, actor, input);
     const isNew = ({ chain }: (typeof data)[number]) => chain !== null && now() - Date.parse(chain.checkedAt) < NEW_MS;
@@ -194,6 +171,7 @@ export const compareBalances = localOperation({
     return { projectId, network, node: view.node, data: view.data, skipped };
   },
 });
+export type ComparedBalancesView = Awaited<ReturnType<typeof compareBalances.run>>;
 
 /** The maximum number of a project's addresses that a list returns. */
 const MAX_ADDRESSES = 10_000;
@@ -297,8 +275,7 @@ function toView(address: string, outcome: Reconciled): ReconciledAddress {
   if (outcome.kind === 'too-early') return { address, status: 'too-early', reason: outcome.reason };
   if (outcome.kind === 'good') {
     const { block, balanceMicro, openingMicro } = outcome;
-    const [balance, opening] = [formatSigned(balanceMicro), formatSigned(openingMicro)];
-    return { address, status: 'good', block, balance, opening };
+    return { address, status: 'good', block, balance: formatSigned(balanceMicro), opening: formatSigned(openingMicro) };
   }
   const { ledgerMicro, chainMicro, from, to } = outcome;
   const [ledger, chain] = [formatSigned(ledgerMicro), formatSigned(chainMicro)];

@@ -132,25 +132,7 @@ function nameSource(source: KeySource): string {
   return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
 }
 
-/**
- * `rows` is the number of rows that were sealed again. Earlier keys were `dropped` from the file, are `droppable` from the variable, or are
- * still `needed` for rows that they sealed. `lostPeople` contains the logins of people whose authenticator secret no key decrypts. It's
- * absent if there are none.
- */
-export type RotatedMasterKeyView = {
-  source: string;
-  keyId: string;
-  isNew: boolean;
-  resealed: number;
-  rows: number;
-  dropped: string[];
-  droppable: string[];
-  needed: { keyId: string; rows: number }[];
-  lostEndpoints: string[];
-  isReceiptKeyLost: boolean;
-  lostPeople?: string[];
-  lostChannels?: string[];
-};
+export type RotatedMasterKeyView = Awaited<ReturnType<typeof reencrypt>>;
 
 /** `warn` receives progress, and a warning if others can read the key file. */
 type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
@@ -204,36 +186,29 @@ async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMaster
   return view;
 }
 
-async function reencrypt(
-  { db, now, warn }: RotateDeps,
-  actor: Actor,
-  ring: KeyRing,
-  { isNew }: Pick<RotatedMasterKeyView, 'isNew'>,
-): Promise<RotatedMasterKeyView> {
+/**
+ * `rows` is the number of rows that were sealed again. Earlier keys were `dropped` from the file, are `droppable` from the variable, or are
+ * still `needed` for rows that they sealed. `lostPeople` contains the logins of people whose authenticator secret no key decrypts. It's
+ * absent if there are none.
+ */
+async function reencrypt({ db, now, warn }: RotateDeps, actor: Actor, ring: KeyRing, { isNew }: { isNew: boolean }) {
   const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
   const receiptKey = await reencryptReceiptKey(db, ring);
   const totp = await reencryptTotp(db, ring);
   const targets = await reencryptTargets(db, ring);
-  const rows = await resealRows({ db, ring, onProgress: warn });
-  const former = ring
-    .keys()
-    .slice(1)
-    .map(({ id }) => id);
-  const spare = former.filter((id) => !rows.left.has(id));
-  const keys = ring.source.kind === 'file' ? { dropped: spare, droppable: [] } : { dropped: [], droppable: spare };
-  const [keyId, sealed] = [
-    ring.current().id,
-    resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed + targets.resealed,
-  ];
+  const rows = await resealRows(db, ring, warn);
+  const former = ring.keys().slice(1);
+  const spare = former.map(({ id }) => id).filter((id) => !rows.left.has(id));
+  const isFile = ring.source.kind === 'file';
+  const keys = { dropped: isFile ? spare : [], droppable: isFile ? [] : spare };
+  const keyId = ring.current().id;
+  const sealed = resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed + targets.resealed;
   const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
   await db.transaction((tx) =>
     recordAction(tx, actor, now(), 'master-key.rotated', { subject: keyId, detail }),
   );
   return {
-    ...{ source: nameSource(ring.source), keyId, isNew },
-    resealed: sealed,
-    rows: rows.resealed,
-    ...keys,
+    ...{ source: nameSource(ring.source), keyId, ...detail },
     needed: [...rows.left].map(([id, count]) => ({ keyId: id, rows: count })),
     lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
     isReceiptKeyLost: receiptKey === 'lost',
@@ -242,43 +217,36 @@ async function reencrypt(
   };
 }
 
-/** `lostEndpoints` contains the ids of endpoints with a secret that should still sign, but that no key decrypts. */
-type ReencryptResult = { resealed: number; lostEndpoints: string[] };
-
 /**
  * Encrypts every secret with the ring's current key, in batches of 500. When this returns, the other keys in the ring no longer protect any
  * secret that they can decrypt, and no process with the same keys continues to encrypt with them. It may be interrupted and repeated at any
- * time, even while services are running.
+ * time, even while services are running. `lostEndpoints` contains the ids of endpoints with a secret that should still sign, but that no key
+ * decrypts.
  */
-export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
-  let resealed = 0;
-  let after = NIL_UUID;
-  for (;;) {
-    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, after));
-    resealed += batch.resealed;
-    if (batch.last === null) break;
-    after = batch.last;
-  }
-  // This waits for processes that began to encrypt before the key became the current one.
+export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs) {
+  const before = await inBatches((after) => db.transaction((tx) => reencryptBatch(tx, ring, after)));
   const rest = await db.transaction(async (tx) => {
+    // This waits for processes that began to encrypt before the key became the current one.
     await stopEncryption(tx);
-    return reencryptRest(tx, ring, now);
+    // Finds the few secrets that were added in the meantime, and the secrets that can't be decrypted.
+    return inBatches((after) => reencryptBatch(tx, ring, after));
   });
-  return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
+  const lost = rest.unopened.filter(({ endsAt }) => endsAt === null || endsAt > now);
+  const lostEndpoints = [...new Set(lost.map(({ endpointId }) => endpointId))];
+  return { resealed: before.resealed + rest.resealed, lostEndpoints };
 }
 
-/** Finds the few secrets that were added in the meantime, and the secrets that can't be decrypted. */
-async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
-  const lost = new Set<string>();
-  let resealed = 0;
-  let after = NIL_UUID;
-  for (;;) {
-    const batch = await reencryptBatch(tx, ring, after);
-    resealed += batch.resealed;
-    for (const row of batch.unopened) if (row.endsAt === null || row.endsAt > now) lost.add(row.endpointId);
-    if (batch.last === null) return { resealed, lostEndpoints: [...lost] };
-    after = batch.last;
+type Batch = Awaited<ReturnType<typeof reencryptBatch>>;
+
+async function inBatches(next: (after: string) => Promise<Batch>): Promise<Omit<Batch, 'last'>> {
+  const all = { resealed: 0, unopened: [] as StoredSecret[] };
+  for (let after: string | null = NIL_UUID; after !== null; ) {
+    const { resealed, unopened, last }: Batch = await next(after);
+    all.resealed += resealed;
+    all.unopened.push(...unopened);
+    after = last;
   }
+  return all;
 }
 
 /** The next batch starts after the id `last`, which is `null` if no secret was found. */
@@ -297,15 +265,7 @@ type Resealed = { resealed: number; left: Map<string, number> };
 /**
  * Seals rows again with the ring's current key if another of its keys sealed them. Rows that were changed or have no seal are left alone.
  */
-export async function resealRows({
-  db,
-  ring,
-  onProgress,
-}: {
-  db: Sql;
-  ring: KeyRing;
-  onProgress(text: string): void;
-}): Promise<Resealed> {
+async function resealRows(db: Sql, ring: KeyRing, onProgress: (text: string) => void): Promise<Resealed> {
   const ledger = await findLedgerIdentity(db);
   if (ledger === null) return { resealed: 0, left: new Map() };
   const sealer = createSealer(ring, ledger.id);
@@ -319,7 +279,7 @@ export async function resealRows({
 }
 
 /** Returns the master keys that any row names. Reads all rows, 50,000 at a time, until every key has been found. */
-export async function findKeysOfRows(db: Sql, keyIds: readonly string[]): Promise<Set<string>> {
+async function findKeysOfRows(db: Sql, keyIds: readonly string[]): Promise<Set<string>> {
   const met = new Set<string>();
   for (const source of SEALED_ROWS) {
     for (let after: string | undefined = source.start; after !== undefined && met.size < keyIds.length; ) {

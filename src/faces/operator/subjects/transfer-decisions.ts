@@ -10,7 +10,7 @@ import { findRefund, type NoRefund } from '../../../core/domain/refund.ts';
 import { noteProblem, RESOLUTIONS, type ResolutionKind, readResolution } from '../../../core/domain/resolution.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import type { Database, Sql } from '../../../core/store/db/database.ts';
+import type { Sql } from '../../../core/store/db/database.ts';
 import { rowsOf } from '../../../core/store/db/rows-of.ts';
 import { hexSeal } from '../../../core/store/db/seal.ts';
 import { SEALED_RESOLUTION } from '../../../core/store/db/sealed-tables.ts';
@@ -24,7 +24,7 @@ import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields
 import { clip, detectSecret, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
 import { notAnId, readId, readNote } from '../input/readers.ts';
 
-import { operation } from '../operation.ts';
+import { type OperationDeps, operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { findNamedInvoice, type NamedInvoice } from '../select.ts';
@@ -59,6 +59,8 @@ export type ResolveRequest = {
   invoice: string | null;
   seenAt?: string | null;
 };
+
+type DecideDeps = Pick<OperationDeps, 'db' | 'now' | 'random'>;
 
 const invoiceInput = line('<invoice>', 'invoice that the money was meant for: inv_… or the externalId');
 const BY = { help: 'name of the person who decided (default: your user name)' };
@@ -96,7 +98,7 @@ export const resolveTransfers = operation({
     return { transferIds, resolution, note, invoice };
   },
   run: async (
-    { db, now, random }: { db: Database; now(): UnixMs; random: Random },
+    { db, now, random }: DecideDeps,
     actor,
     { resolution, note, ...request }: ResolveRequest,
   ) => {
@@ -110,7 +112,7 @@ export const resolveTransfers = operation({
       const decision = await lockDecision(tx, actor, { ...request, transferIds });
       const detail = { resolution, note, invoiceId: decision.invoice && encodeId('inv', decision.invoice.id) };
       const done = { action: 'transfer.resolved', detail } as const;
-      return recordDecision(tx, actor, { ...decision, resolution, note, resolvedAt: now(), done, random });
+      return recordDecision(tx, actor, { ...decision, resolution, note, at: now(), done, random });
     });
   },
   print: (done) => {
@@ -149,7 +151,7 @@ function readTransferIds(texts: readonly string[]): string[] {
     const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at a time`;
     problems.push({ subject: 'transfers', message });
   }
-  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+  refuseAny('INVALID_ARGUMENT', NOTHING, problems);
   return ids.filter((id) => id !== null);
 }
 
@@ -167,13 +169,15 @@ function readInvoiceName(text: string | undefined): string | null {
   throw new FieldError('invoice', `is ${clip(text)}: use inv_… or an externalId`);
 }
 
-type Random = (bytes: number) => Uint8Array;
-
 type Decision = {
   transfers: readonly LockedTransfer[];
   invoice: NamedInvoice | null;
   before: Awaited<ReturnType<typeof findResolutions>>;
 };
+
+type Decided = Decision &
+  Pick<ResolveRequest, 'resolution' | 'note'> &
+  Pick<DecideDeps, 'random'> & { at: UnixMs; done: { action: RecordedAction; detail: object } };
 
 /** Locks transfers that can be resolved until the transaction ends. Throws `NOT_FOUND` or `CONFLICT`. */
 async function lockDecision(
@@ -193,32 +197,17 @@ async function lockDecision(
 async function recordDecision(
   tx: Sql,
   actor: Actor,
-  {
-    transfers,
-    invoice,
-    before,
-    resolution,
-    note,
-    resolvedAt,
-    done,
-    random,
-  }: Decision &
-    Pick<ResolveRequest, 'resolution' | 'note'> & {
-      resolvedAt: UnixMs;
-      done: { action: RecordedAction; detail: object };
-      random: Random;
-    },
+  { transfers, invoice, before, resolution, note, at: resolvedAt, done, random }: Decided,
 ): Promise<ResolvedView> {
   const resolvedBy = actor.name;
-  const records = await findTransfers(
-    tx,
-    transfers.map(({ id }) => id),
-  );
-  const decided = describeDecision({ resolution, invoice, resolvedAt });
+  const ids = transfers.map(({ id }) => id);
+  const records = await findTransfers(tx, ids);
+  const decided = { resolution: describeDecision({ resolution, invoice, resolvedAt }) };
   if (records.length !== transfers.length)
     throw new Error('a transfer disappeared, although transfers are never deleted');
   const told = records.map((transfer, index) => {
-    return { transfer, event: newEvent(draftOf(transfer, decided), { timestamp: resolvedAt, random, index }) };
+    const draft = draftOf('transfer.resolved', transfer, decided);
+    return { transfer, event: newEvent(draft, { timestamp: resolvedAt, random, index }) };
   });
   for (const network of new Set(records.map((transfer) => transfer.network))) {
     const here = told.filter(({ transfer }) => transfer.network === network).map(({ event }) => event);
@@ -237,38 +226,30 @@ async function recordDecision(
   });
 }
 
-function draftOf(transfer: TransferRecord, resolution: object) {
+function draftOf(type: 'transfer.resolved' | 'transfer.refunded', transfer: TransferRecord, decided: object) {
   const { id: transferId, projectId, address: to, invoice } = transfer;
-  const data = { ...describeTransfer({ ...transfer, to, invoiceId: invoice?.id ?? null }), resolution };
-  return { type: 'transfer.resolved', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
+  const data = { ...describeTransfer({ ...transfer, to, invoiceId: invoice?.id ?? null }), ...decided };
+  return { type, projectId, invoiceId: null, transferId, sequence: 1, data } as const;
 }
 
 function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTransfer[]): void {
+  const problemOf = (id: string, problem: (subject: string) => string) => {
+    const subject = encodeId('trf', id);
+    return { subject, message: problem(subject) };
+  };
   const unknown = ids
     .filter((id) => !transfers.some((transfer) => transfer.id === id))
-    .map((id) => encodeId('trf', id));
-  refuseAny(
-    'NOT_FOUND',
-    NOTHING,
-    unknown.map((subject) => ({ subject, message: `there is no transfer ${subject}` })),
-  );
-  const named = transfers.map((transfer) => ({ ...transfer, subject: encodeId('trf', transfer.id) }));
-  const annulled = named.filter(({ isAnnulled }) => isAnnulled);
-  refuseAny(
-    'CONFLICT',
-    NOTHING,
-    annulled.map(({ subject }) => {
-      return { subject, message: `${subject} was annulled, because it is not on the chain` };
-    }),
-  );
-  const matched = named.filter(({ kind }) => kind === 'matched');
-  refuseAny(
-    'CONFLICT',
-    `${NOTHING}: a transfer that paid its invoice needs no resolution, because PAID is final`,
-    matched.map(({ subject, externalId }) => {
-      return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
-    }),
-  );
+    .map((id) => problemOf(id, (subject) => `there is no transfer ${subject}`));
+  refuseAny('NOT_FOUND', NOTHING, unknown);
+  const annulled = transfers
+    .filter(({ isAnnulled }) => isAnnulled)
+    .map(({ id }) => problemOf(id, (subject) => `${subject} was annulled, because it is not on the chain`));
+  refuseAny('CONFLICT', NOTHING, annulled);
+  const matched = transfers
+    .filter(({ kind }) => kind === 'matched')
+    .map(({ id, externalId }) => problemOf(id, (subject) => `${subject} paid the invoice ${quote(externalId ?? '')}`));
+  const why = 'a transfer that paid its invoice needs no resolution, because PAID is final';
+  refuseAny('CONFLICT', `${NOTHING}: ${why}`, matched);
 }
 
 /** Prevents a form that is submitted twice, or open in two tabs, from deciding twice. */
@@ -288,7 +269,7 @@ function refuseChanged(
   refuseAny('CONFLICT', NOTHING, problems);
 }
 
-function refuseAny(code: 'NOT_FOUND' | 'CONFLICT', message: string, problems: FieldProblem[]): void {
+function refuseAny(code: 'NOT_FOUND' | 'CONFLICT' | 'INVALID_ARGUMENT', message: string, problems: FieldProblem[]): void {
   if (problems.length > 0) throw new AppError(code, message, { problems });
 }
 
@@ -399,7 +380,7 @@ export const refundTransfer = operation({
     return { transferId, txId, note, invoice };
   },
   run: (
-    { db, now, random }: { db: Database; now(): UnixMs; random: Random },
+    { db, now, random }: DecideDeps,
     actor,
     { transferId, txId, note, ...request }: RefundRequest,
   ) => {
@@ -416,16 +397,13 @@ export const refundTransfer = operation({
       const tie = { transferId, projectId, network, txId, logIndex: sent.logIndex, refundedAt };
       if (!(await insertRefund(tx, tie))) throw await tied(tx, came);
       const refund = describeRefund({ ...sent, txId }, came);
-      const data = { ...describeTransfer({ ...came, to: came.address, invoiceId: came.invoice?.id ?? null }), refund };
-      const told = { type: 'transfer.refunded', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
-      await insertEvents(tx, network, [newEvent(told, { timestamp: refundedAt, random })], refundedAt);
+      const draft = draftOf('transfer.refunded', came, { refund });
+      await insertEvents(tx, network, [newEvent(draft, { timestamp: refundedAt, random })], refundedAt);
       const { invoice } = decision;
       const detail = { txId, logIndex: sent.logIndex, note, invoiceId: invoice && encodeId('inv', invoice.id) };
       const done = { action: 'transfer.refunded' as const, detail };
-      const resolved = await recordDecision(tx, actor, {
-        ...{ ...decision, resolution: 'refunded', note, resolvedAt: refundedAt, done, random },
-      });
-      return { ...resolved, refund };
+      const decided = { ...decision, resolution: 'refunded', note, at: refundedAt, done, random } as const;
+      return { ...(await recordDecision(tx, actor, decided)), refund };
     });
   },
   print: (done) => {

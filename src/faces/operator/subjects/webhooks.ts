@@ -237,12 +237,9 @@ export const addEndpoint = operation({
     ...{ projectId: projectId(), ...settings, secret: secretInput },
     url: needed('<url>', URL_HELP, { wire: { description: URL_WIRE, examples: [URL_EXAMPLE] } }),
   }),
-  read: ({ projectId, url, events = ['all'], description = '', secret }) => ({
-    ...{ projectId, url, eventTypes: readEventTypes('events', events) },
-    ...{
-      description: readLine('description', description),
-      secret: secret === undefined ? null : readGivenSecret(secret),
-    },
+  read: ({ events = ['all'], description = '', secret, ...given }) => ({
+    ...{ ...given, eventTypes: readEventTypes('events', events), description: readLine('description', description) },
+    secret: secret === undefined ? null : readGivenSecret(secret),
   }),
   run: async (deps: KeyDeps & { db: Database; random: Random; config: UrlRules }, actor, input) => {
     const { db, now, random, config } = deps;
@@ -355,16 +352,15 @@ const describeEndpoint = ({ url, description, eventTypes }: Described) => ({
 
 /** Describes an endpoint's changes for the record; `null` if there are none. */
 function describeChange(before: Described, after: Described): object | null {
+  const names = (['url', 'description', 'eventTypes'] as const).filter(
+    (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+  );
   const [from, to] = [describeEndpoint(before), describeEndpoint(after)];
-  const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
-  const changed = {
-    ...(before.url === after.url ? {} : { url: { from: from.origin, to: to.origin } }),
-    ...(isSame(from.description, to.description)
-      ? {}
-      : { description: { from: from.description, to: to.description } }),
-    ...(isSame(from.eventTypes, to.eventTypes) ? {} : { eventTypes: { from: from.eventTypes, to: to.eventTypes } }),
-  };
-  return isSame(changed, {}) ? null : changed;
+  const changes = names.map((name) => {
+    const told = name === 'url' ? 'origin' : name;
+    return [name, { from: from[told], to: to[told] }] as const;
+  });
+  return changes.length === 0 ? null : Object.fromEntries(changes);
 }
 
 /** Lists a project's endpoints with their health, without their secrets, oldest first, at most 1,000. */
@@ -392,14 +388,7 @@ export const listEndpoints = operation({
         ['UNDELIVERED', ({ undelivered, isUndeliveredMore }) => `${undelivered}${isUndeliveredMore ? '+' : ''}`],
         ['GIVEN UP', ({ dead }) => `${dead}${dead >= MAX_WAITING ? '+' : ''}`],
         ['LAST ATTEMPT (UTC)', lastAttemptText],
-        [
-          'SECRETS',
-          ({ secrets }) =>
-            [
-              String(secrets.length),
-              ...secrets.flatMap(({ endsAt }) => (endsAt === null ? [] : [`until ${isoMinute(endsAt)}`])),
-            ].join(', '),
-        ],
+        ['SECRETS', ({ secrets }) => [secrets.length, ...secrets.flatMap(({ endsAt }) => endOf(endsAt) || [])].join(', ')],
         ['URL', 'url'],
         ['DESCRIPTION', 'description'],
       ]),
@@ -435,15 +424,11 @@ async function addActivity(db: Sql, endpoints: readonly WebhookEndpoint[], at: U
   const activities = await findActivity(db, ids);
   const secrets = await findActiveSecrets(db, ids, at);
   return endpoints.map((endpoint) => {
-    const {
-      waiting = 0,
-      dead = 0,
-      last = null,
-    } = activities.find(({ endpointId }) => endpointId === endpoint.id) ?? {};
+    const isItsOwn = ({ endpointId }: { endpointId: string }) => endpointId === endpoint.id;
+    const { waiting = 0, dead = 0, last: lastAttempt = null } = activities.find(isItsOwn) ?? {};
     return {
-      ...{ ...endpoint, ...stateOf(endpoint, at), undelivered: waiting, isUndeliveredMore: waiting >= MAX_WAITING },
-      dead,
-      ...{ lastAttempt: last, secrets: secrets.filter(({ endpointId }) => endpointId === endpoint.id) },
+      ...{ ...endpoint, ...stateOf(endpoint, at), dead, lastAttempt, secrets: secrets.filter(isItsOwn) },
+      ...{ undelivered: waiting, isUndeliveredMore: waiting >= MAX_WAITING },
     };
   });
 }
@@ -528,19 +513,15 @@ export const showEndpoint = operation({
       ],
       ['oldest undelivered', 'oldestUndelivered'],
       ['last attempt', lastAttemptText],
-      [
-        'secrets',
-        ({ secrets }) =>
-          secrets
-            .map(({ fingerprint, endsAt }) => {
-              return `${fingerprint ?? 'cannot be decrypted'}${endsAt === null ? '' : `, until ${isoMinute(endsAt)}`}`;
-            })
-            .join('; '),
-      ],
+      ['secrets', ({ secrets }) => secrets.map(secretText).join('; ')],
     ]),
     next: 'to get the fingerprint of a receiver\'s secret: printf %s "$SECRET" | sha256sum | cut -c1-12',
   }),
 });
+
+const endOf = (endsAt: string | null) => (endsAt === null ? '' : `until ${isoMinute(endsAt)}`);
+const secretText = ({ fingerprint, endsAt }: ShownEndpointView['secrets'][number]) =>
+  [fingerprint ?? 'cannot be decrypted', ...(endsAt === null ? [] : [endOf(endsAt)])].join(', ');
 
 /** Identifies a secret without revealing it: the beginning of the SHA-256 of the text `whsec_…`, in hexadecimal. */
 function fingerprintOf(secret: string): string {
