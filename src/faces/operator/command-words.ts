@@ -103,6 +103,14 @@ export function fieldsText<Row extends object>(row: Row, fields: readonly Column
   return formatFields(fields.map((field) => [field[0], cellOf(row, field, ', ')]));
 }
 
+const MAX_CELL = 24;
+
+/** Shortens a text for a table's cell. */
+export function shortCell(text: string): string {
+  const characters = [...text];
+  return characters.length > MAX_CELL ? `${characters.slice(0, MAX_CELL - 1).join('')}…` : text;
+}
+
 /** Formats an ISO 8601 time in UTC as `2026-09-01 12:00`. */
 export function isoMinute(time: string): string {
   return time.slice(0, 16).replace('T', ' ');

@@ -8,7 +8,7 @@ import { parseAddress, type TronAddress } from '@quittance/tron/address';
 import { assertNever } from '../../../core/domain/assert-never.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
-import { say } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import type { Policy } from '../../../core/domain/policy.ts';
 import { AUTO_DERIVE_LIMIT, deriveNextAddresses, findNextAddresses } from '../../../core/payments/derive-addresses.ts';
@@ -132,7 +132,7 @@ export const findDerivationKey = localOperation({
     const projectId = encodeId('prj', id);
     if (xpub !== null) {
       const key = await findAccountKey(db, network, xpub);
-      if (key !== null && key.projectId !== id) throw keyOfAnother();
+      if (key !== null && key.projectId !== id) throw notDerived({ kind: 'key-of-another-project' });
       return { projectId, xpub: xpub, isStored: key !== null };
     }
     const keys = await listAccountKeys(db, id);
@@ -279,26 +279,19 @@ function propose(deps: DeriveDeps, actor: Actor, { projectId, policy: asked, ...
 
 type NotDerived = Exclude<Awaited<ReturnType<typeof deriveNextAddresses>>, { kind: 'derived' }>;
 
+const notDerived = (outcome: NotDerived) => new AppError('CONFLICT', whyNotDerived(outcome));
+
 /** Explains why no address was derived from an account key. */
-function notDerived(outcome: NotDerived): AppError {
+function whyNotDerived(outcome: NotDerived): Text {
   switch (outcome.kind) {
     case 'key-of-another-project':
-      return keyOfAnother();
+      return KEY_OF_ANOTHER;
     case 'all-taken':
-      return new AppError(
-        'CONFLICT',
-        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next addresses with "${{ command: 'address add' }}", or use another account in your wallet`,
-      );
+      return say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Add the next addresses with "${{ command: 'address add' }}", or use another account in your wallet`;
     case 'too-soon':
-      return new AppError(
-        'CONFLICT',
-        say`no address was added: after a restore, a key that may have been used since the backup can derive only two new addresses per second. Run the command again in a minute, or use another account in your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`,
-      );
+      return say`no address was added: after a restore, a key that may have been used since the backup can derive only two new addresses per second. Run the command again in a minute, or use another account in your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`;
     case 'others-come-next':
-      return new AppError(
-        'CONFLICT',
-        'no address was added, because the next addresses of this key have changed. Check the new addresses first',
-      );
+      return 'no address was added, because the next addresses of this key have changed. Check the new addresses first';
     case 'not-wanted':
     case 'not-signed':
       throw new Error('an explicit request for addresses was judged unnecessary');
@@ -334,11 +327,7 @@ function changeLimit({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor: Acto
   });
 }
 
-function keyOfAnother(): AppError {
-  return new AppError(
-    'CONFLICT',
-    'this account key belongs to another project on this network: use another account in your wallet for this project',
-  );
-}
+const KEY_OF_ANOTHER =
+  'this account key belongs to another project on this network: use another account in your wallet for this project';
 
 export const operations = [deriveAddresses];

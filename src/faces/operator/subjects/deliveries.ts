@@ -12,7 +12,7 @@ import { text as column, listColumns, type Row, statement } from '../../../core/
 import { findWebhookEndpoint } from '../../../core/store/outbox/webhook-endpoints.ts';
 import { openNewestSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, fieldsText, formatFields, isoSecond, joinParts } from '../command-words.ts';
+import { columnsText, fieldsText, formatFields, isoSecond, joinParts, shortCell } from '../command-words.ts';
 import type { KeyDeps } from '../encryption-keys.ts';
 import {
   choice,
@@ -293,19 +293,12 @@ export const listDeliveries = operation({
           ({ nextAttemptAt: at, isEndpointDisabled }) =>
             at && (isEndpointDisabled ? 'endpoint disabled' : isoSecond(at)),
         ],
-        ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '')],
+        ['EXTERNAL ID', ({ externalId }) => shortCell(externalId ?? '')],
       ]),
       next,
     };
   },
 });
-
-const MAX_TEXT = 24;
-
-function shorten(text: string): string {
-  const characters = [...text];
-  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT - 1).join('')}…` : text;
-}
 
 type Wanted = {
   [Name in 'projectId' | 'endpoint' | 'invoice' | 'event' | 'before']?: string | undefined;

@@ -3,7 +3,7 @@ import type { DeadlineClock } from '../../../core/domain/clocks.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../../../core/domain/invoice.ts';
-import { say } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { nodesVariable } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
@@ -418,7 +418,8 @@ export const createInvoiceByHand = localOperation({
         { ...own, ...(deadlineClock && { deadlineClock }), db: { ...db, ...tx } },
         { ...input, ...rule },
       );
-      if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, wanted, keyId);
+      if (created.kind !== 'created' && created.kind !== 'replayed')
+        throw new AppError('CONFLICT', whyNot(created, wanted, keyId));
       const found = await findDeskInvoice(tx, project.id, created.invoice.id);
       const invoice = await viewOne(found, created.invoice.id, publicUrl);
       const isNew = created.kind === 'created';
@@ -461,11 +462,12 @@ async function ensureKey(tx: Sql, projectId: string, { random }: Pick<Deps, 'ran
   return id;
 }
 
-function refusalOf(
+/** Explains why an invoice was not created. */
+function whyNot(
   created: Exclude<Created, { kind: 'created' | 'replayed' }>,
   { requestedMicro, externalId }: { requestedMicro: MicroUsdt; externalId: string },
   keyId: string,
-): AppError {
+): Text {
   switch (created.kind) {
     case 'conflict': {
       const existing = encodeId('inv', created.existing.id);
@@ -473,31 +475,22 @@ function refusalOf(
         created.rule === 'externalId'
           ? `the order ${clip(externalId)} already has an invoice: ${existing}. Check that invoice, or choose another order id`
           : `this form has already created ${existing} with different input`;
-      return new AppError('CONFLICT', `no invoice was created: ${text}`);
+      return `no invoice was created: ${text}`;
     }
     case 'amount-unavailable': {
       const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all of them are in use';
       const frozen =
         created.frozenAddresses === 0 ? '' : `, and Tether froze ${created.frozenAddresses} of its addresses`;
-      return new AppError(
-        'CONFLICT',
-        say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}${frozen}. Add an address with "${{ command: 'address add' }}" and try again`,
-      );
+      return say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}${frozen}. Add an address with "${{ command: 'address add' }}" and try again`;
     }
     case 'clocks-apart':
-      return new AppError('CONFLICT', `no invoice was created. ${created.problem}`);
+      return `no invoice was created. ${created.problem}`;
     case 'rule-not-signed':
-      return new AppError('CONFLICT', `no invoice was created, because ${created.problem}`);
+      return `no invoice was created, because ${created.problem}`;
     case 'project-archived':
-      return new AppError(
-        'CONFLICT',
-        say`no invoice was created: the project is archived. Restore it with "${{ command: 'project unarchive' }}" and try again`,
-      );
+      return say`no invoice was created: the project is archived. Restore it with "${{ command: 'project unarchive' }}" and try again`;
     case 'key-not-valid':
-      return new AppError(
-        'CONFLICT',
-        `you can no longer create invoices by hand for this project, because the key that Quittance uses for them, ${encodeId('key', keyId)}, was revoked`,
-      );
+      return `you can no longer create invoices by hand for this project, because the key that Quittance uses for them, ${encodeId('key', keyId)}, was revoked`;
   }
 }
 

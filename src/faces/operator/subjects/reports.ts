@@ -19,7 +19,11 @@ import { projectId } from '../option.ts';
 import { selectProject } from '../select.ts';
 import type { TransferKind } from './transfer-export.ts';
 
-const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
+/** The sums that also have a number of transfers. */
+const COUNTED = ['late', 'duplicate', 'unmatched', 'out'] as const;
+type CountedName = (typeof COUNTED)[number];
+const forCounted = <Value>(value: (name: CountedName) => Value) =>
+  Object.fromEntries(COUNTED.map((name) => [name, value(name)])) as Record<CountedName, Value>;
 
 /**
  * The sums for a period. `requested` is the total amount that the `paid` invoices requested, and `received` is the total that arrived for
@@ -29,7 +33,7 @@ const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 const sums = {
   paid: Type.Integer(),
   ...{ requested: Type.String(), received: Type.String(), tails: Type.String() },
-  ...{ late: counted, duplicate: counted, unmatched: counted, out: counted },
+  ...forCounted(() => Type.Object({ count: Type.Integer(), amount: Type.String() })),
 };
 const ReportSums = Type.Object(sums);
 export type ReportSums = Static<typeof ReportSums>;
@@ -50,7 +54,6 @@ export const ReportView = Type.Object({
   }),
 });
 export type ReportView = Static<typeof ReportView>;
-type ReportDay = ReportView['days'][number];
 
 /** A report's first and last day in UTC, such as `2026-11-01`. */
 export type ReportPeriod = { from: string; to: string };
@@ -134,11 +137,7 @@ export const showReport = operation({
 });
 
 type Counted = { count: number; micro: bigint };
-type Sums = Record<'late' | 'duplicate' | 'unmatched' | 'out', Counted> & {
-  paid: number;
-  requested: bigint;
-  received: bigint;
-};
+type Sums = Record<CountedName, Counted> & { paid: number; requested: bigint; received: bigint };
 
 /** Builds a period's report from daily sums. */
 function makeReport(
@@ -174,11 +173,7 @@ function makeReport(
   };
 }
 
-const NOTHING: Counted = { count: 0, micro: 0n };
-const NONE: Sums = {
-  ...{ paid: 0, requested: 0n, received: 0n },
-  ...{ late: NOTHING, duplicate: NOTHING, unmatched: NOTHING, out: NOTHING },
-};
+const NONE: Sums = { paid: 0, requested: 0n, received: 0n, ...forCounted(() => ({ count: 0, micro: 0n })) };
 
 const countedOf = ({ count, amountMicro }: MovedDay): Counted => ({ count, micro: amountMicro });
 
@@ -205,26 +200,20 @@ function groupBy(
 }
 
 function addSums(a: Sums, b: Sums): Sums {
-  const counted = (one: Counted, other: Counted) => ({
-    count: one.count + other.count,
-    micro: one.micro + other.micro,
-  });
   return {
     ...{ paid: a.paid + b.paid, requested: a.requested + b.requested, received: a.received + b.received },
-    ...{ late: counted(a.late, b.late), duplicate: counted(a.duplicate, b.duplicate) },
-    ...{ unmatched: counted(a.unmatched, b.unmatched), out: counted(a.out, b.out) },
+    ...forCounted((name) => ({ count: a[name].count + b[name].count, micro: a[name].micro + b[name].micro })),
   };
 }
 
 const amountOf = (moved: readonly MovedDay[]) => moved.reduce((sum, { amountMicro }) => sum + amountMicro, 0n);
 const aboveOf = (moved: readonly MovedDay[]) => moved.reduce((sum, { aboveMicro }) => sum + aboveMicro, 0n);
 
-function viewSums({ paid, requested, received, late, duplicate, unmatched, out }: Sums): ReportSums {
-  const counted = ({ count, micro }: Counted) => ({ count, amount: formatSigned(micro) });
+function viewSums({ paid, requested, received, ...sums }: Sums): ReportSums {
   return {
     ...{ paid, requested: formatSigned(requested), received: formatSigned(received) },
     tails: formatSigned(received - requested),
-    ...{ late: counted(late), duplicate: counted(duplicate), unmatched: counted(unmatched), out: counted(out) },
+    ...forCounted((name) => ({ count: sums[name].count, amount: formatSigned(sums[name].micro) })),
   };
 }
 
@@ -388,29 +377,18 @@ const findOpenings = answerOf(
 );
 
 /** A report's columns, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
-const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, report: ReportView) => string | number])[] =
-  [
-    ['day', ({ day }) => day],
-    ['projectId', (_, { projectId }) => projectId],
-    ['network', (_, { network }) => network],
-    ['paid', ({ paid }) => paid],
-    ['requested', ({ requested }) => requested],
-    ['received', ({ received }) => received],
-    ['tails', ({ tails }) => tails],
-    ['lateCount', ({ late }) => late.count],
-    ['late', ({ late }) => late.amount],
-    ['duplicateCount', ({ duplicate }) => duplicate.count],
-    ['duplicate', ({ duplicate }) => duplicate.amount],
-    ['unmatchedCount', ({ unmatched }) => unmatched.count],
-    ['unmatched', ({ unmatched }) => unmatched.amount],
-    ['outCount', ({ out }) => out.count],
-    ['out', ({ out }) => out.amount],
-  ];
+const CSV_COLUMNS = [
+  ...(['day', 'projectId', 'network', 'paid', 'requested', 'received', 'tails'] as const),
+  ...COUNTED.flatMap((name) => [`${name}Count`, name] as const),
+];
 
 /** Writes a report as CSV with a line for each day. There is no line of totals, because a spreadsheet's own sums would include it. */
-export function writeReport(report: ReportView): string {
-  const lines = report.days.map((day) => csvLine(CSV_COLUMNS.map(([, cell]) => cell(day, report))));
-  return csvLine(CSV_COLUMNS.map(([name]) => name)) + lines.join('');
+export function writeReport({ projectId, network, days }: ReportView): string {
+  const lines = days.map(({ day, paid, requested, received, tails, ...sums }) => {
+    const counted = COUNTED.flatMap((name) => [sums[name].count, sums[name].amount]);
+    return csvLine([day, projectId, network, paid, requested, received, tails, ...counted]);
+  });
+  return csvLine(CSV_COLUMNS) + lines.join('');
 }
 
 export const operations = [showReport];

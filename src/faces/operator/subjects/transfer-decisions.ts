@@ -390,7 +390,7 @@ export const refundTransfer = operation({
       if (came === undefined)
         throw new Error(`${encodeId('trf', transferId)} disappeared, although transfers are never deleted`);
       const found = findRefund(came, await findSentBack(tx, came.network, txId, came.projectId));
-      if (found.kind !== 'found') throw refusedRefund(came, txId, found);
+      if (found.kind !== 'found') throw conflict(whyNoRefund(came, txId, found));
       const { sent } = found;
       const refundedAt = now();
       const { projectId, network } = came;
@@ -448,32 +448,24 @@ async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
 
 const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was resolved: ${reason}`);
 
-function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
+function whyNoRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): Text {
   const args = [encodeId('trf', id)];
   const elsewhere = say`if the money was sent from a different wallet or to a different address, record the refund as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
   switch (why.kind) {
     case 'none-left':
-      return conflict(
-        say`the ledger has no transfer from an address of this project in transaction ${txId}. Quittance records a transfer when its block is irreversible, about a minute after it was sent: try again then. And ${elsewhere}`,
-      );
+      return say`the ledger has no transfer from an address of this project in transaction ${txId}. Quittance records a transfer when its block is irreversible, about a minute after it was sent: try again then. And ${elsewhere}`;
     case 'denied':
-      return conflict(`the recorded transfer of transaction ${txId} was annulled, because it is not on the chain`);
+      return `the recorded transfer of transaction ${txId} was annulled, because it is not on the chain`;
     case 'other-recipient':
-      return conflict(
-        say`the transfer came from ${from}, but transaction ${txId} sent money to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
-      );
+      return say`the transfer came from ${from}, but transaction ${txId} sent money to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`;
     case 'other-amount': {
       const [size, how] = why.differenceMicro < 0n ? [-why.differenceMicro, 'less'] : [why.differenceMicro, 'more'];
-      return conflict(
-        say`transaction ${txId} sent ${formatAmount(microUsdt(size))} USDT ${how} than the ${formatAmount(amountMicro)} received; ${elsewhere}`,
-      );
+      return say`transaction ${txId} sent ${formatAmount(microUsdt(size))} USDT ${how} than the ${formatAmount(amountMicro)} received; ${elsewhere}`;
     }
     case 'too-early':
-      return conflict(
-        `transaction ${txId} is in block ${why.sent.blockNumber}, but the transfer was received later, in block ${blockNumber}`,
-      );
+      return `transaction ${txId} is in block ${why.sent.blockNumber}, but the transfer was received later, in block ${blockNumber}`;
     case 'taken':
-      return conflict(`transaction ${txId} is already the refund of ${encodeId('trf', why.refundOf)}`);
+      return `transaction ${txId} is already the refund of ${encodeId('trf', why.refundOf)}`;
     default:
       return assertNever(why);
   }

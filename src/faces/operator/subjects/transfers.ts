@@ -31,7 +31,7 @@ import { resolutionColumn } from '../../../core/store/ledger/resolution-column.t
 import { stands } from '../../../core/store/ledger/standing.ts';
 import { soundRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, formatFields, isoSecond, joinParts } from '../command-words.ts';
+import { columnsText, formatFields, isoSecond, joinParts, shortCell } from '../command-words.ts';
 import {
   choice,
   type Field,
@@ -229,8 +229,8 @@ export const listTransfers = operation({
       ['TO', ({ to }) => shortAddress(to)],
       ['KIND', 'kind'],
       ['LIKELY CAUSE', ({ reason }) => reason && `${reason.code} (${reason.confidence})`],
-      ['NEAREST INVOICE', ({ invoice, nearestInvoice }) => shortText((invoice ?? nearestInvoice)?.externalId ?? '')],
-      ['CLAIMED BY', ({ claimedBy }) => shortText(claimedBy.map(({ externalId }) => externalId).join(', '))],
+      ['NEAREST INVOICE', ({ invoice, nearestInvoice }) => shortCell((invoice ?? nearestInvoice)?.externalId ?? '')],
+      ['CLAIMED BY', ({ claimedBy }) => shortCell(claimedBy.map(({ externalId }) => externalId).join(', '))],
       ['RESOLUTION', ({ kind, resolution }) => (kind === 'matched' ? null : (resolution ?? 'open'))],
     ]),
     next: adviceOnList({ data, nextBefore }, state, isFirst),
@@ -240,13 +240,6 @@ export const listTransfers = operation({
 /** This part is enough to tell addresses apart in a list, but not to pay to one, because no one should copy an address from here. */
 function shortAddress(address: string): string {
   return `${address.slice(0, 5)}…${address.slice(-5)}`;
-}
-
-const MAX_TEXT = 24;
-
-function shortText(text: string): string {
-  const characters = [...text];
-  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT - 1).join('')}…` : text;
 }
 
 function adviceOnList({ data, nextBefore }: TransferListView, state: DeskFilter['state'], isFirst: boolean): Text {
