@@ -137,9 +137,7 @@ function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number
 /** Explains why a network is behind or its state is unknown, most important cause first. The list is empty if all is well. */
 export function whyBehind(standing: Standing): Cause[] {
   const { status, halt, ageMs, isLed, alarms } = standing;
-  const held: Cause[] = [];
-  if (halt !== null)
-    held.push({ code: 'halted', text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` });
+  const held = halt === null ? [] : [{ code: 'halted' as const, text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` }];
   // The last status of a stopped or hanging watcher says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
@@ -155,20 +153,16 @@ export function whyBehind(standing: Standing): Cause[] {
 
 function absent({ isLed, ageMs, status }: Standing): Cause {
   if (isLed && (ageMs === null || status === null)) {
-    return {
-      code: 'watcher-silent',
-      text: 'a watcher is running, but has not started following the chain yet: see its log',
-    };
+    const text = 'a watcher is running, but has not started following the chain yet: see its log';
+    return { code: 'watcher-silent', text };
   }
   return { code: 'no-watcher', text: 'no watcher is running: start a process with the watcher role' };
 }
 
 function silent(ageMs: number): Cause {
   const seconds = Math.round(ageMs / 1000);
-  return {
-    code: 'watcher-silent',
-    text: `the watcher has written no status for ${seconds} s: it has hung, or is waiting for its nodes or the database`,
-  };
+  const text = `the watcher has written no status for ${seconds} s: it has hung, or is waiting for its nodes or the database`;
+  return { code: 'watcher-silent', text };
 }
 
 function waiting({ openBlock, nodeSolidNumber, ownSolidNumber, catchUp }: ChainStatus, behind: number): Cause[] {

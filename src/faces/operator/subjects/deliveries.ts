@@ -34,7 +34,7 @@ import { noSuch, readChoice, readId, readLengthLimit, readPeriod } from '../inpu
 import { operation } from '../operation.ts';
 import { argument, limit, line, period, projectId } from '../option.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
-import { type Diagnosis, diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
+import { diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
 import { answerText, diagnosisFields, diagnosisText, findPositionAt } from './webhook-sending.ts';
 import { attemptFields, type EndpointView, selectEndpoint, statusText, viewEndpoint } from './webhooks.ts';
 
@@ -142,23 +142,18 @@ function listRange(db: Sql, projectId: string, { first, end }: PositionRange, fi
   return db.run(select, [...parameters(projectId, filter), first, end]);
 }
 
-type Subject = { eventId: string | null; invoiceId: string | null };
-
 /** Returns the deliveries for one event, or for all events of one invoice (UUIDs). */
 const listDeliveriesOf = rowsOf(
   'delivery-desk-of-events',
   row,
   fromText(EVENTS, 'e.project_id = $1 and (e.id = $6 or e.invoice_id = $7)'),
-  (projectId: string, { eventId, invoiceId }: Subject, filter: DeliveryFilter) => [
-    ...parameters(projectId, filter),
-    eventId,
-    invoiceId,
-  ],
+  (projectId: string, { eventId, invoiceId }: { eventId: string | null; invoiceId: string | null }, filter: DeliveryFilter) => {
+    return [...parameters(projectId, filter), eventId, invoiceId];
+  },
 );
 
-function parameters(projectId: string, { endpointId, status, type, limit }: DeliveryFilter) {
-  return [projectId, endpointId, status, type, limit] as const;
-}
+const parameters = (projectId: string, { endpointId, status, type, limit }: DeliveryFilter) =>
+  [projectId, endpointId, status, type, limit] as const;
 
 const eventRow = {
   id: 'uuid',
@@ -264,7 +259,7 @@ export const listDeliveries = operation({
       ...{ limit: readLengthLimit(most, { least: 1, most: 500 }), ...readPeriod(times) },
     };
   },
-  run: async ({ db }: { db: Sql }, actor, wanted: Wanted) => {
+  run: async ({ db }: { db: Sql }, actor, wanted) => {
     const { deliveries, nextBefore, end } = await findListed(db, actor, wanted);
     const data = deliveries.map((each) => show(fields, planOf(each)));
     return { view: { data, nextBefore: nextBefore && encodeId('evt', nextBefore) }, end };
@@ -314,11 +309,8 @@ async function findListed(db: Sql, actor: Actor, wanted: Wanted): Promise<Page> 
     const eventId = wanted.event === undefined ? null : readId('evt', wanted.event);
     const invoiceId = wanted.invoice === undefined ? null : await findInvoiceId(db, projectId, wanted.invoice);
     const found = await listDeliveriesOf(db, projectId, { eventId, invoiceId }, filter);
-    return {
-      deliveries: found.slice(0, limit),
-      nextBefore: null,
-      end: found.length > limit ? { kind: 'limit' } : null,
-    };
+    const end = found.length > limit ? ({ kind: 'limit' } as const) : null;
+    return { deliveries: found.slice(0, limit), nextBefore: null, end };
   }
   const end =
     wanted.before === undefined
@@ -457,12 +449,7 @@ const MAX_ATTEMPTS_SHOWN = 60;
 
 type ShowDeps = { db: Sql; keyRing: KeyRing | null; now: UnixMs };
 
-async function findShown(
-  deps: ShowDeps,
-  actor: Actor,
-  event: DeskEvent,
-  only: string | undefined,
-): Promise<ShownDelivery[]> {
+async function findShown(deps: ShowDeps, actor: Actor, event: DeskEvent, only: string | undefined) {
   const { db, now } = deps;
   const endpointId = only === undefined ? null : (await selectEndpoint(db, actor, only)).id;
   const filter = { endpointId, status: null, type: null, limit: MAX_DELIVERIES };
@@ -481,11 +468,7 @@ async function findShown(
   return shown;
 }
 
-async function diagnoseLast(
-  { db, keyRing }: ShowDeps,
-  event: DeskEvent,
-  attempts: readonly DeskAttempt[],
-): Promise<Diagnosis[]> {
+async function diagnoseLast({ db, keyRing }: ShowDeps, event: DeskEvent, attempts: readonly DeskAttempt[]) {
   const last = attempts.at(-1);
   if (last === undefined) return [];
   if (last.error === null) return diagnosePage(last.answer);

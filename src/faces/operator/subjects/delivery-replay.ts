@@ -61,16 +61,8 @@ const findReplayCandidates = rowsOf(
      and (not $10::bool or d.status is distinct from 'pending' or d.last_error is not null)
    order by e.position`,
   (filter: ReplayFilter, { first, end }: PositionRange) => [
-    filter.projectId,
-    filter.endpointId,
-    first,
-    end,
-    new Date(filter.from),
-    new Date(filter.until),
-    filter.statuses,
-    filter.types,
-    filter.missingTypes,
-    filter.onlyFailing,
+    ...[filter.projectId, filter.endpointId, first, end, new Date(filter.from), new Date(filter.until)],
+    ...[filter.statuses, filter.types, filter.missingTypes, filter.onlyFailing],
   ],
 );
 
@@ -80,6 +72,8 @@ const MAX_REPLAYED_ATTEMPTS = 1000;
 /** A `due` delivery will be attempted within seconds anyway. An `exhausted` delivery has had 1,000 attempts. */
 const replayedRow = { ...candidate, outcome: column<'replayed' | 'due' | 'exhausted'>() } as const;
 type Replayed = Row<typeof replayedRow>;
+type ReplayOrder = Pick<ReplayFilter, 'endpointId'> &
+  Partial<Pick<ReplayFilter, 'statuses'>> & { eventIds: readonly string[]; now: UnixMs };
 
 /**
  * Makes events due at an endpoint now, whatever their previous result, each with a full schedule of further attempts. With `statuses`, only
@@ -118,12 +112,7 @@ export const replayDeliveries = rowsOf(
    from chosen left join locked on locked.event_id = chosen.id
    where locked.outcome is distinct from 'passed over'
    order by chosen.planned_at`,
-  (order: { endpointId: string; eventIds: readonly string[]; now: UnixMs; statuses?: ReplayFilter['statuses'] }) => [
-    order.eventIds,
-    order.endpointId,
-    new Date(order.now),
-    order.statuses ?? null,
-  ],
+  ({ endpointId, eventIds, now, statuses }: ReplayOrder) => [eventIds, endpointId, new Date(now), statuses ?? null],
 );
 
 /** Finds the deliveries of events (UUIDs), at one endpoint or at all of them. */
@@ -380,28 +369,21 @@ export const replayEvents = operation({
     isDryRun: Flag,
     isConfirmed: Flag,
   }),
-  read: ({ events, endpoint, isDryRun = false, isConfirmed = false }) => {
-    return { eventIds: readReplayedEvents(events), endpoint, isDryRun, isConfirmed };
-  },
+  read: ({ events, isDryRun = false, isConfirmed = false, ...given }) => ({
+    ...{ ...given, eventIds: readReplayedEvents(events), isDryRun, isConfirmed },
+  }),
   run: async ({ db, now }: ReplayDeps, actor, { eventIds, isDryRun, isConfirmed, ...asked }) => {
     const events = (await findDeskEvents(db, eventIds)).filter(({ projectId }) => maySee(actor, projectId));
     const endpoint = asked.endpoint === undefined ? null : await selectEndpoint(db, actor, asked.endpoint);
     const planned = await findPlanned(db, eventIds, endpoint?.id ?? null);
     refuseUnknown({ eventIds, events, planned, endpoint });
-    const missing = (eventId: string, { id: endpointId }: WebhookEndpoint) => ({
-      eventId,
-      endpointId,
-      was: 'missing' as const,
-    });
-    const targets: Target[] =
-      endpoint === null
-        ? planned
-        : eventIds.map((id) => planned.find(({ eventId }) => eventId === id) ?? missing(id, endpoint));
-    if (isDryRun)
-      return viewReplayed(
-        targets.map((target) => ({ ...target, outcome: null })),
-        [],
-      );
+    const targetOf = (eventId: string, { id: endpointId }: WebhookEndpoint): Target =>
+      planned.find((each) => each.eventId === eventId) ?? { eventId, endpointId, was: 'missing' };
+    const targets = endpoint === null ? planned : eventIds.map((id) => targetOf(id, endpoint));
+    if (isDryRun) {
+      const undone = targets.map((target) => ({ ...target, outcome: null }));
+      return viewReplayed(undone, []);
+    }
     refuseMany(targets.length, isConfirmed);
     const endpoints: WebhookEndpoint[] = [];
     for (const id of new Set(targets.map(({ endpointId }) => endpointId))) {

@@ -430,11 +430,8 @@ const UNOPENED: Attempt = { kind: 'failed', retryAfterMs: null, error: NOT_OPENE
 
 async function sendOnce(target: Target, message: Message, now: () => UnixMs): Promise<Attempt> {
   const sender = createWebhookSender({ connections: 1, timeoutMs: ATTEMPT_MS });
-  try {
-    return await sendMessage({ sender, now, stopping: new AbortController().signal }, target, message);
-  } finally {
-    await sender.close();
-  }
+  const stopping = new AbortController().signal;
+  return sendMessage({ sender, now, stopping }, target, message).finally(() => sender.close());
 }
 
 function testMessage(id: string, name: string, at: UnixMs): Message {

@@ -48,9 +48,9 @@ import {
 import { clip, FieldError, quoteWhole } from '../input/problems.ts';
 import { parseDuration, readGivenSecret, readId } from '../input/readers.ts';
 import { operation } from '../operation.ts';
-import { flag, line } from '../option.ts';
+import { BY, flag, line } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
-import { diagnoseAttempt } from '../webhooks/diagnose.ts';
+import { type DiagnosedAttempt, diagnoseAttempt } from '../webhooks/diagnose.ts';
 import {
   attemptFields,
   endpointIdInput,
@@ -188,14 +188,8 @@ export const diagnosisFields = { code: text, certainty: choice(['proven', 'likel
 export type DiagnosisView = Shown<typeof diagnosisFields>;
 const reached = choice(['ok', 'failed', 'unknown', 'not used']);
 const tested = {
-  ...{
-    endpointId: text,
-    eventId: text,
-    isDelivered: yes,
-    attemptedAt: time,
-    status: maybe(whole),
-    latencyMs: maybe(whole),
-  },
+  ...{ endpointId: text, eventId: text, isDelivered: yes, attemptedAt: time },
+  ...{ status: maybe(whole), latencyMs: maybe(whole) },
   ...{ error: maybe(text), dns: reached, tls: reached, answer: maybe(text), webPage: attemptFields.webPage },
   diagnosis: list(part(diagnosisFields)),
 };
@@ -289,11 +283,8 @@ const UNSIGNED = failedAttempt(null, "unsigned: none of the endpoint's secrets c
 
 async function send({ webhooks }: UrlRules, webhook: Parameters<typeof sendSigned>[1], at: UnixMs) {
   const sender = createWebhookSender({ connections: 1 });
-  try {
-    return await sendSigned({ sender, localTargets: webhooks.localTargets }, webhook, at);
-  } finally {
-    await sender.close();
-  }
+  const sending = sendSigned({ sender, localTargets: webhooks.localTargets }, webhook, at);
+  return sending.finally(() => sender.close());
 }
 
 /** Describes how far the attempt got. `unknown` means that the error doesn't say. */
@@ -354,26 +345,14 @@ const recordTestAttempt = answerOf(
    select event_id, endpoint_id, attempt_count, $6::timestamptz, $4, $5, $7, $8 from ended
    on conflict (event_id, endpoint_id, attempt) do nothing
    returning event_id`,
-  (ids: { eventId: string; endpointId: string }, now: UnixMs, outcome: TestOutcome) => [
-    ids.eventId,
-    ids.endpointId,
-    new Date(now),
-    outcome.status,
-    outcome.error,
-    new Date(outcome.attemptedAt),
-    outcome.latencyMs,
-    outcome.answer,
+  (ids: { eventId: string; endpointId: string }, now: UnixMs, { attemptedAt, ...outcome }: TestOutcome) => [
+    ...[ids.eventId, ids.endpointId, new Date(now), outcome.status, outcome.error, new Date(attemptedAt)],
+    ...[outcome.latencyMs, outcome.answer],
   ],
   () => undefined,
 );
 
-type TestOutcome = {
-  attemptedAt: UnixMs;
-  latencyMs: number | null;
-  status: number | null;
-  error: string | null;
-  answer: string | null;
-};
+type TestOutcome = Pick<DiagnosedAttempt, 'attemptedAt' | 'latencyMs' | 'status' | 'error'> & { answer: string | null };
 
 /** One transaction handles this many deliveries in half a second. */
 const BATCH = 20_000;
@@ -509,12 +488,9 @@ export const expediteDeliveries = answerOf(
    update deliveries d set next_attempt_at = least($2, now()), created_at = $2::timestamptz + placed.place * interval '1 microsecond'
    from placed where d.event_id = placed.event_id and d.endpoint_id = $1
    returning d.event_id`,
-  (endpointId: string, now: UnixMs, page: { after: string; limit: number }) => [
-    endpointId,
-    new Date(now),
-    page.after,
-    page.limit,
-  ],
+  (endpointId: string, now: UnixMs, { after, limit }: { after: string; limit: number }) => {
+    return [endpointId, new Date(now), after, limit];
+  },
   (rows) => rows.map((row) => row.eventId),
 );
 
@@ -527,13 +503,9 @@ const countUnplanned = answerOf(
      where e.project_id = $1 and e.position >= $3 and e.type = any($4::text[])
        and not exists (select from deliveries d where d.event_id = e.id and d.endpoint_id = $2)
      limit $5::int8) missing`,
-  (endpoint: { id: string; projectId: string }, first: bigint, types: readonly EventType[], limit: number) => [
-    endpoint.projectId,
-    endpoint.id,
-    first,
-    types,
-    limit,
-  ],
+  ({ id, projectId }: { id: string; projectId: string }, first: bigint, types: readonly EventType[], limit: number) => {
+    return [projectId, id, first, types, limit];
+  },
   ([row]) => row?.count ?? 0,
 );
 
@@ -587,7 +559,7 @@ export const disableEndpoint = operation({
   method: 'POST',
   path: '/webhooks/:endpointId/disable',
   command: 'webhook disable',
-  by: { help: 'your name for the audit log (default: your user name)' },
+  by: BY,
   output: schemaOf(disabled),
   input: Type.Object({
     endpointId: endpointIdInput,
