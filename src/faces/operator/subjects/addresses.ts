@@ -33,6 +33,7 @@ import { columnsText, type Printed } from '../command-words.ts';
 import {
   choice,
   type Field,
+  id,
   list,
   listOf,
   maybe,
@@ -148,7 +149,7 @@ const countOpenInvoices = answerOf(
 
 /** `openInvoices` is `null` if counting took too long. */
 const detailed = {
-  ...{ projectId: text, network: choice(NETWORKS), address, policy: choice(POLICIES), status: choice(LIFE_STATUSES) },
+  ...{ projectId: id('prj'), network: choice(NETWORKS), address, policy: choice(POLICIES), status: life.status },
   ...{ retiredAt: maybe(time), openInvoices: maybe(whole), isOpenInvoicesMore: yes, projectPolicy: choice(POLICIES) },
   activeAddresses,
 };
@@ -175,20 +176,10 @@ export const showAddress = localOperation({
         return countOpenInvoices(tx, found.id, project.network);
       })
       .catch(ifTooSlow);
-    return {
-      ...{
-        projectId: encodeId('prj', project.id),
-        network: project.network,
-        address: found.address,
-        policy: found.policy,
-      },
-      status: lifeStatusOf(found),
-      retiredAt: found.retiredAt && toIso(found.retiredAt),
-      openInvoices,
-      isOpenInvoicesMore: openInvoices === MAX_OPEN_INVOICES,
-      projectPolicy: project.policy,
-      activeAddresses: (await countAddresses(db, project.id)).active,
-    };
+    return show(detailed, {
+      ...{ ...found, network: project.network, openInvoices, isOpenInvoicesMore: openInvoices === MAX_OPEN_INVOICES },
+      ...{ projectPolicy: project.policy, activeAddresses: (await countAddresses(db, project.id)).active },
+    });
   },
 });
 
@@ -223,7 +214,7 @@ async function checkActivation(withNodes: WithNodes, candidates: readonly Candid
   } catch (error) {
     found.notCheckedBecause = reasonOf(error);
   }
-  return { ...found };
+  return found;
 }
 
 async function askAll(pool: NodePool, candidates: readonly Candidate[], found: ActivationView): Promise<void> {
@@ -326,10 +317,8 @@ export const addAddresses = operation({
   input: Type.Object({
     projectId: projectId(),
     entries: entries('[addresses...]', say`T…; "-" reads standard input, in the format of ${{ field: 'file' }}`, {
-      ...{
-        value: '<path>',
-        help: 'file with one address per line (# starts a comment), or CSV with a column "address"',
-      },
+      value: '<path>',
+      help: 'file with one address per line (# starts a comment), or CSV with a column "address"',
     }),
     policy: policyOption(),
     isChecked: not(
@@ -350,13 +339,13 @@ export const addAddresses = operation({
     actor,
     { projectId: wanted, entries, policy: given, isFresh = false, isChecked = true },
   ): Promise<Added> => {
-    const { db, now, config } = deps;
+    const { db, config } = deps;
     const { good, problems } = readCandidates(entries, usdtContracts(config));
     const { id: projectId, network } = await selectProject(db, actor, wanted);
     const findTaken: FindTaken = async (sql, accounts) =>
       (await findAddresses(sql, network, accounts)).map((each) => takenProblem(each, projectId, actor));
+    const accounts = good.map(({ account }) => account);
     if (problems.length > 0) {
-      const accounts = good.map(({ account }) => account);
       throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
     }
     // The ledger may not know an address that was added after the backup, but payers may still be about to pay it.
@@ -372,18 +361,13 @@ export const addAddresses = operation({
       const done = { policy, projectPolicy: project.policy };
       const addresses = good.map(({ address }) => address);
       if (!mustWait(actor, deps, { project, addresses }) || !(await hasAddresses(tx, projectId))) {
-        await insertAll(tx, deps, actor, { projectId, policy, good, findTaken, actedAt: now() });
+        await insertAll(tx, deps, actor, { projectId, policy, good, findTaken });
         return { ...done, change: null };
       }
-      const taken = await findTaken(
-        tx,
-        good.map(({ account }) => account),
-      );
+      const taken = await findTaken(tx, accounts);
       if (taken.length > 0) throw refusedAddresses(NOTHING_ADDED, taken, 'CONFLICT');
-      return {
-        ...done,
-        change: await proposeChange(tx, deps, actor, { project, policy, addresses, derivation: null }),
-      };
+      const change = await proposeChange(tx, deps, actor, { project, policy, addresses, derivation: null });
+      return { ...done, change };
     });
     const about = { projectId: encodeId('prj', projectId), network, policy };
     const activation = isChecked ? await checkActivation(withNodesOf(deps, network), good) : null;
@@ -410,30 +394,22 @@ function waitNote({ changeId, dueAt }: { changeId: string; dueAt: string }): Tex
 }
 
 type FindTaken = (sql: Sql, accounts: readonly AccountHex[]) => Promise<FieldProblem[]>;
+type NewAddresses = { projectId: string; policy: Policy; good: readonly Candidate[]; findTaken: FindTaken };
 
 async function insertAll(
   tx: Sql,
-  { random }: AddDeps,
+  { now, random }: AddDeps,
   actor: Actor,
-  {
-    projectId,
-    policy,
-    good,
-    findTaken,
-    actedAt,
-  }: { projectId: string; policy: Policy; good: readonly Candidate[]; findTaken: FindTaken; actedAt: UnixMs },
+  { projectId, policy, good, findTaken }: NewAddresses,
 ): Promise<void> {
+  const actedAt = now();
   const entries = good.map((candidate) => ({ ...candidate, id: uuidV7(actedAt, random(10)), index: null }));
   const added = new Set(await insertAddresses(tx, { projectId, policy, accountKeyId: null, entries }));
   const left = good.filter(({ address }) => !added.has(address)).map(({ account }) => account);
   if (left.length > 0) throw refusedAddresses(NOTHING_ADDED, await findTaken(tx, left), 'CONFLICT');
   const done = { projectId, action: 'address.added', detail: { policy } } as const;
-  await recordActions(
-    tx,
-    actor,
-    actedAt,
-    good.map(({ address }) => ({ ...done, subject: address })),
-  );
+  const actions = good.map(({ address }) => ({ ...done, subject: address }));
+  await recordActions(tx, actor, actedAt, actions);
 }
 
 const withNodesOf =

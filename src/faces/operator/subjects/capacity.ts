@@ -126,11 +126,10 @@ export const showCapacityOfAmount = operation({
     if (found === undefined) throw new Error(`no measurement of ${amount}`);
     const range = payableRange(project, amount);
     const total = countPayable(project.policy, range);
-    const addresses = (await listReserved(deps.db, project.id, project.policy, range)).map(
-      ({ address, position, reserved }) => {
-        return { address, position, total: Number(total), free: Number(total > reserved ? total - reserved : 0n) };
-      },
-    );
+    const reserved = await listReserved(deps.db, project.id, project.policy, range);
+    const addresses = reserved.map(({ address, position, reserved: taken }) => {
+      return { address, position, total: Number(total), free: Number(total > taken ? total - taken : 0n) };
+    });
     const { low, freeShare, daysLeft, ...forecast } = show(ofAmount, countedOf(project, found));
     return { ...viewProject(project, [found]), ...{ low, freeShare, daysLeft }, ...forecast, addresses };
   },
@@ -191,9 +190,7 @@ const COMPARED: readonly Column<ComparedPolicyView>[] = [
 ];
 
 /** Compares the project's policy with the other policies at their usual surcharge limits. */
-function compare({ policies }: Measured): string {
-  return columnsText(policies, COMPARED);
-}
+const compare = ({ policies }: Measured) => columnsText(policies, COMPARED);
 
 type Measured = CapacityView | CapacityOfAmountView;
 

@@ -24,7 +24,7 @@ import { findPassedBlock, insertPassedBlock } from '../../../core/store/chain/pa
 import { findProducerSets, insertProducerSet, type ProducerSet } from '../../../core/store/chain/producer-sets.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { columnsText, fieldsText } from '../command-words.ts';
+import { columnsText, fieldsText, formatFields } from '../command-words.ts';
 import { type Field, list, of, part, type Shown, schemaOf, show, text, texts, time, whole } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { readReason } from '../input/readers.ts';
@@ -168,22 +168,16 @@ const checkOperation = localOperation({
     }),
   print: ({ view: checked, producerCount }) => {
     const { number, id, isShown, isSigned, isRecorded, isLeading, leadsTo, isGood, nodes } = checked;
-    const fields = fieldsText(checked, [
-      ['block', () => `${number} (${id}) was ${isShown ? '' : 'not '}returned by enough operators`],
-      [
-        'signatures',
-        () => `${isSigned ? 'enough' : 'too few'} of its ${producerCount} producers signed the blocks after it`,
-      ],
-      [
-        'producers',
-        () => `${isRecorded ? 'this ledger has used' : 'this ledger has never used'} these producers with these keys`,
-      ],
+    const enough = (is: boolean) => (is ? 'enough' : 'too few');
+    const fields = formatFields([
+      ['block', `${number} (${id}) was ${isShown ? '' : 'not '}returned by enough operators`],
+      ['signatures', `${enough(isSigned)} of its ${producerCount} producers signed the blocks after it`],
+      ['producers', `this ledger has ${isRecorded ? 'used' : 'never used'} these producers with these keys`],
       [
         'now',
-        () =>
-          `the chain after this block leads to ${leadsTo} of the current producers, which is ${isLeading ? 'enough' : 'too few'}`,
+        `the chain after this block leads to ${leadsTo} of the current producers, which is ${enough(isLeading)}`,
       ],
-      ['verdict', () => (isGood ? 'good' : 'NOT GOOD')],
+      ['verdict', isGood ? 'good' : 'NOT GOOD'],
     ]);
     const table = columnsText(nodes, [
       ['NODE', 'origin'],
@@ -223,13 +217,12 @@ async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   }
   const available = await pool.available();
   const asked = ofDifferentOperators(available, available.length);
-  const nodes = await Promise.all(
-    asked.map(async (node) => {
-      const shown = await idShownBy(deps, node, number);
-      const shows = shown === null ? 'nothing' : shown === id ? 'same' : 'another';
-      return { node, origin: node.origin, shows } as const;
-    }),
-  );
+  const showing = asked.map(async (node) => {
+    const shown = await idShownBy(deps, node, number);
+    const shows = shown === null ? 'nothing' : shown === id ? 'same' : 'another';
+    return { node, origin: node.origin, shows } as const;
+  });
+  const nodes = await Promise.all(showing);
   const same = nodes.filter(({ shows }) => shows === 'same');
   const isShown = same.length >= agreement && nodes.every(({ shows }) => shows !== 'another');
   const [first] = same;
@@ -305,14 +298,8 @@ export async function passBlock(
   if (!isCompared) return { view, transactionCounts };
   const passedAt = deps.now();
   await db.transaction(async (tx) => {
-    await insertPassedBlock(tx, network, {
-      number,
-      blockId: block.id,
-      digest: block.digest,
-      passedAt,
-      passedBy,
-      reason,
-    });
+    const { id: blockId, digest } = block;
+    await insertPassedBlock(tx, network, { number, blockId, digest, passedAt, passedBy, reason });
     const detail = { network, number, reason, shownBy: view.shownBy.map(({ node }) => node) };
     await recordAction(tx, actor, passedAt, 'block.passed', { subject: block.id, detail });
   });
@@ -354,11 +341,7 @@ async function showAll(deps: Deps, number: number): Promise<ShownBlock[]> {
   return shown;
 }
 
-function choose(
-  shown: readonly ShownBlock[],
-  { number, id }: Wanted,
-  parent: { number: number; id: string },
-): ShownBlock {
+function choose(shown: readonly ShownBlock[], { number, id }: Wanted, parent: { number: number; id: string }) {
   const proven = shown.find(({ problem }) => problem === null);
   if (proven !== undefined) {
     throw new AppError(

@@ -125,24 +125,14 @@ const eventFields = {
     }),
   ),
 };
+const producer = maybe({ ...text, show: (hex: AccountHex): string => accountToAddress(hex) });
 const evidence = {
-  ...{
-    blockNumber: whole,
-    blockId: text,
-    producer: maybe({ ...text, show: (hex: AccountHex): string => accountToAddress(hex) }),
-  },
-  ...{ verified: text, nodes: texts, recordedAt: time },
+  ...{ blockNumber: whole, blockId: text, producer, verified: text, nodes: texts, recordedAt: time },
 };
 /** Everything known about one transfer. `claims` lists the invoices whose payers looked up the transfer. */
 const transferFields = {
-  ...{
-    transferId: of('id', id('trf')),
-    projectId: id('prj'),
-    network: text,
-    kind: choice(TRANSFER_KINDS),
-    amount: place.amount,
-  },
-  ...{ from: text, to: of('address', text), toRetiredAt: of('retiredAt', maybe(time)), time: place.time },
+  ...{ transferId: of('id', id('trf')), projectId: id('prj'), network: text, kind: choice(TRANSFER_KINDS) },
+  ...{ amount: place.amount, from: text, to: of('address', text), toRetiredAt: of('retiredAt', maybe(time)), time: place.time },
   ...{ txId: text, logIndex: whole, evidence: of('*', part(evidence)), invoice: maybe(part(named)) },
   takenBack: of('annulment', maybe(part({ deniedBy: text, at: time, by: text, reason: text }))),
   ...{ refund: maybe(part(refundFields)), causes: list(part(causeFields)) },
@@ -367,13 +357,11 @@ export const showTransfers = operation({
           events: events.filter(({ transferId }) => transferId === transfer.id),
         });
       });
+      const args = open && [encodeId('trf', open.id)];
       return {
         view: { data },
         projectNames: transfers.map(({ projectName }) => projectName),
-        hint:
-          open === undefined
-            ? null
-            : { command: 'transfers resolve', args: [encodeId('trf', open.id)], input: { resolution: '…' } },
+        hint: args === undefined ? null : { command: 'transfers resolve', args, input: { resolution: '…' } },
       };
     });
   },
@@ -392,9 +380,8 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
         `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
       );
     }
-    const found = (await findTransfers(db, [readId('trf', reference)])).filter(({ projectId }) =>
-      maySee(actor, projectId),
-    );
+    const transfers = await findTransfers(db, [readId('trf', reference)]);
+    const found = transfers.filter(({ projectId }) => maySee(actor, projectId));
     if (found.length === 0) throw new AppError('NOT_FOUND', `there is no transfer ${reference}`);
     return found;
   }
@@ -423,10 +410,7 @@ function toText(transfer: TransferView, projectName: string): string {
     ['kind', `${kind}: ${KIND_MEANS[kind]}`],
     ['annulled', takenBack && describeTakenBack(takenBack, transfer)],
     ['resolution', isDecided ? null : (resolutions.at(-1)?.resolution ?? 'open: no decision yet')],
-    [
-      'refund',
-      refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`,
-    ],
+    ['refund', refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`],
     ['amount', `${transfer.amount} USDT`],
     ['from', transfer.from],
     ['to', toRetiredAt === null ? transfer.to : `${transfer.to} (retired ${toRetiredAt})`],
