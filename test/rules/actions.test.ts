@@ -9,7 +9,15 @@ const ROOT = join(import.meta.dirname, '../../src/faces/operator');
 
 /** Parts of use cases that other files and tests call. */
 const INNER = [
-  ...['recordAction', 'recordActions', 'recordedActor', 'recordRescanned', 'rotateEndpointSecret', 'runJob', 'takeCode'],
+  ...[
+    'recordAction',
+    'recordActions',
+    'recordedActor',
+    'recordRescanned',
+    'rotateEndpointSecret',
+    'runJob',
+    'takeCode',
+  ],
   ...[
     'authorize',
     'isAllowed',

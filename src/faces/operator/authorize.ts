@@ -36,30 +36,22 @@ type Grant = KeyLimits & { role?: Role; projects?: readonly string[] | null };
  */
 export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresAt, allowedCidrs }: Grant): void {
   const problems: FieldProblem[] = [];
+  const add = (field: string, reason: string) => problems.push(fieldProblem(field, reason));
   const { expiresAt: end = null, allowedCidrs: from = null } = own.limits ?? {};
   if (role !== undefined && ROLES.indexOf(role) > ROLES.indexOf(own.role)) {
-    problems.push(
-      fieldProblem('role', `is ${role}, but ${name} has the role ${own.role}: choose this role or a lower role`),
-    );
+    add('role', `is ${role}, but ${name} has the role ${own.role}: choose this role or a lower role`);
   }
   if (projects !== undefined && own.projects !== null && !projects?.every((id) => own.projects?.includes(id))) {
     const ids = own.projects.map((id) => encodeId('prj', id)).join(', ');
-    problems.push(fieldProblem('projects', `must be among the projects that ${name} may see: ${ids}`));
+    add('projects', `must be among the projects that ${name} may see: ${ids}`);
   }
   if (end !== null && (expiresAt === null || expiresAt > end)) {
     const given = expiresAt === null ? 'is missing' : `is ${toIso(expiresAt)}`;
-    problems.push(
-      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: use this time or an earlier time`),
-    );
+    add('expires', `${given}, but ${name} expires at ${toIso(end)}: use this time or an earlier time`);
   }
   if (from !== null && !allowedCidrs?.every((cidr) => from.some((each) => isWithin(cidr, each)))) {
     const given = allowedCidrs === null ? 'is missing' : `is ${allowedCidrs.join(', ')}`;
-    problems.push(
-      fieldProblem(
-        'allowedIps',
-        `${given}, but ${name} can be used only from ${from.join(', ')}: choose from these addresses`,
-      ),
-    );
+    add('allowedIps', `${given}, but ${name} can be used only from ${from.join(', ')}: choose from these addresses`);
   }
   if (problems.length === 0) return;
   throw new AppError('INVALID_ARGUMENT', `nothing was created, because ${name} cannot grant more access than it has`, {

@@ -16,21 +16,28 @@ export type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };
 export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Promise<Text | null> {
   const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
   if (ofWebhooks !== null) return ofWebhooks;
-  const key = await findCurrentReceiptKey(db);
-  if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return describeMissingTotp(db, keyRing);
-  return say`the receipt signing key is encrypted with the master key ${key.masterKeyId}, which is not available here. ${REMEDY} If that key is lost permanently, create a new signing key with "${{ command: 'receipt rotate', input: { isKeyLost: true } }}"`;
-}
-
-async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
-  const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
-  if (missing === undefined) return describeMissingTargets(db, keyRing);
-  return say`some users' sign-in codes need secrets that are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
-}
-
-async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
-  const missing = [...(await countTargetsByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
-  if (missing === undefined) return null;
-  return say`the targets of some notification channels are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, remove each of these channels with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it again`;
+  const isMissing = (keyId: string) => keyRing?.find(keyId) === undefined;
+  const describe = (what: string, keyId: string, otherwise: Text) =>
+    say`${what} encrypted with the master key ${keyId}, which is not available here. ${REMEDY} If that key is lost permanently, ${otherwise}`;
+  const receiptKey = await findCurrentReceiptKey(db);
+  if (receiptKey !== null && isMissing(receiptKey.masterKeyId)) {
+    const rotate = { command: 'receipt rotate', input: { isKeyLost: true } } as const;
+    return describe(
+      'the receipt signing key is',
+      receiptKey.masterKeyId,
+      say`create a new signing key with "${rotate}"`,
+    );
+  }
+  const ofTotp = [...(await countTotpByKey(db)).keys()].find(isMissing);
+  if (ofTotp !== undefined) {
+    const reset = say`reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
+    return describe("some users' sign-in codes need secrets that are", ofTotp, reset);
+  }
+  const ofTargets = [...(await countTargetsByKey(db)).keys()].find(isMissing);
+  if (ofTargets === undefined) return null;
+  const remove = { command: 'notify remove', args: ['<channel>'] };
+  const again = say`remove each of these channels with "${remove}" and add it again`;
+  return describe('the targets of some notification channels are', ofTargets, again);
 }
 
 const REMEDY =

@@ -149,9 +149,7 @@ export function operation<
   Outcome extends object,
   Wanted = Given<Static<Input>>,
   Deps = OperationDeps,
->(
-  declared: Declared<Operation<Input, Wanted, Outcome, Deps>, Input, Wanted>,
-): Operation<Input, Wanted, Outcome, Deps> {
+>(declared: Declared<Operation<Input, Wanted, Outcome, Deps>, Input, Wanted>): Operation<Input, Wanted, Outcome, Deps> {
   const { summary } = declared;
   return { ...DEFAULTS, does: summary.charAt(0).toLowerCase() + summary.slice(1), ...declared };
 }

@@ -94,13 +94,11 @@ export const secret = (value: string, help: string, wire?: Wire) =>
   option(Type.Optional(Type.String(wired(wire))), { value, help, isSecret: true });
 
 export const networkName = () =>
-  option(Type.Optional(Type.String({ description: 'Network; optional if only one is configured' })), {
-    value: '<network>',
-    help: `${NETWORK_CHOICE} (default: the only configured network)`,
+  line('<network>', `${NETWORK_CHOICE} (default: the only configured network)`, {
+    wire: 'Network; optional if only one is configured',
   });
 
-const ofProject = () =>
-  Type.Optional(Type.String({ description: 'prj_…; optional if the caller can see only one project' }));
+const PROJECT_WIRE = 'prj_…; optional if the caller can see only one project';
 /** Texts that should be addresses. A command reads them from its arguments, from standard input, or from a file that an option gives. */
 export const entries = (value: string, help: Text, file?: { value: string; help: string }) =>
   option(
@@ -121,28 +119,20 @@ export const decidingFlag = (help: string) => option(Type.Literal(true), { value
 export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
   option(givenFile('In base64'), { value, help, file });
 
-export const projectId = () => option(ofProject(), { value: '<prj_…>', help: 'project (default: the only project)' });
+export const projectId = () => line('<prj_…>', 'project (default: the only project)', { wire: PROJECT_WIRE });
 /** The project, given as an argument. */
 export const projectArgument = () =>
-  option(ofProject(), {
-    value: '[projectId]',
-    help: 'prj_… (default: the only project)',
-    isArgument: true,
+  option(Type.Optional(Type.String({ description: PROJECT_WIRE })), {
+    ...{ value: '[projectId]', help: 'prj_… (default: the only project)', isArgument: true },
   });
 /** The options for a period. `of` names the things that the period selects, such as `events `. */
 export const period = (of = '') => ({
-  from: option(
-    Type.Optional(Type.String({ description: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone' })),
-    {
-      ...{ value: '<date>', help: `${of}from this day (2026-09-01, UTC) or time (with its zone)` },
-    },
-  ),
-  to: option(
-    Type.Optional(Type.String({ description: 'End of the period: a day (inclusive) or a time (exclusive)' })),
-    {
-      ...{ value: '<date>', help: 'end of the period: a day (inclusive) or a time (exclusive)' },
-    },
-  ),
+  from: line('<date>', `${of}from this day (2026-09-01, UTC) or time (with its zone)`, {
+    wire: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone',
+  }),
+  to: line('<date>', 'end of the period: a day (inclusive) or a time (exclusive)', {
+    wire: 'End of the period: a day (inclusive) or a time (exclusive)',
+  }),
 });
 export const limit = (most: number, usual: string) =>
   line('<count>', `maximum number of rows, 1 to ${most}`, { default: usual });

@@ -353,17 +353,11 @@ async function findRate(
       rateSource: JSON.stringify(source),
       readMicro: asked.rateMicro,
       readAt: asked.at,
-      bounds: { minMicro: readDecimal(source.min), maxMicro: readDecimal(source.max) },
+      bounds: readBounds(source.min, source.max, LEAST_RATE),
     };
   } finally {
     await sender.close();
   }
-}
-
-function readDecimal(text: string): bigint {
-  const read = parseAmount(text);
-  if (read.kind === 'ok') return read.amountMicro;
-  throw new Error('the rate bounds are not decimal numbers');
 }
 
 /** Returns the columns for bounds that contain this rate. Throws `INVALID_ARGUMENT`. */

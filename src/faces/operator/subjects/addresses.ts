@@ -8,7 +8,6 @@ import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
-import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
 import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
@@ -242,28 +241,25 @@ async function askAny(nodes: readonly Node[], candidate: Candidate): Promise<'ab
 }
 
 /** Describes to people what the nodes reported about the added addresses. */
-function describeActivation(activation: ActivationView, added: number): Text[] {
+function describeActivation(activation: ActivationView, added: number) {
   const { checked, neverActivated, contracts, notCheckedBecause } = activation;
-  const lines: Text[] = [];
-  if (neverActivated.length > 0) {
-    lines.push(
-      `never activated: ${neverActivated.join(', ')}`,
-      '  They can still receive payments. Before you spend from such an address, send it about 1 TRX to activate it; spending also needs energy.',
-      '  The first transfer to an address that has never held USDT costs the sender about twice the energy.',
-      '  If you expected an address to be in use already, compare it with your wallet now.',
-    );
-  }
-  if (contracts.length > 0) {
-    lines.push(
-      `NOT A WALLET: ${contracts.join(', ')} is a smart contract, and money sent there is probably lost.`,
-      say`  Unless you control the contract, run: ${{ command: 'address retire', args: contracts }}`,
-    );
-  }
-  if (checked < added) {
-    const which = checked === 0 ? 'the addresses' : `${added - checked} of ${added} addresses`;
-    lines.push(`could not check whether ${which} were ever activated: ${notCheckedBecause ?? 'no node responded'}`);
-  }
-  return lines;
+  const unused = [
+    `never activated: ${neverActivated.join(', ')}`,
+    '  They can still receive payments. Before you spend from such an address, send it about 1 TRX to activate it; spending also needs energy.',
+    '  The first transfer to an address that has never held USDT costs the sender about twice the energy.',
+    '  If you expected an address to be in use already, compare it with your wallet now.',
+  ];
+  const unsafe = [
+    `NOT A WALLET: ${contracts.join(', ')} is a smart contract, and money sent there is probably lost.`,
+    say`  Unless you control the contract, run: ${{ command: 'address retire', args: contracts }}`,
+  ];
+  const which = checked === 0 ? 'the addresses' : `${added - checked} of ${added} addresses`;
+  return [
+    ...(neverActivated.length === 0 ? [] : unused),
+    ...(contracts.length === 0 ? [] : unsafe),
+    checked < added &&
+      `could not check whether ${which} were ever activated: ${notCheckedBecause ?? 'no node responded'}`,
+  ];
 }
 
 /** Says that no invoice can use the new addresses yet, because the project has another policy. */
@@ -501,7 +497,7 @@ export const activateAddresses = operation({
     printSwitched(view, 'activated', otherPolicyNote(view, otherPolicy ?? projectPolicy, projectPolicy)),
 });
 
-function printSwitched(view: SwitchedAddressesView, verb: string, next: Printed['next']) {
+function printSwitched(view: SwitchedAddressesView, verb: string, next: NonNullable<Printed['next']>) {
   const lines = [
     ...view.changed.map((address) => `${verb} ${address}`),
     ...view.unchanged.map((address) => `${address} was already ${view.status}`),

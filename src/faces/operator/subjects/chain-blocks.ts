@@ -268,22 +268,24 @@ type Ledger = { number: number; id: string };
 
 /**
  * Reads the irreversible blocks from `from` to `to` and verifies them as the watcher does. Passes each block on, in order, as soon as
- * enough known producers have built on it or the ledger's newest block descends from it. Throws `NOT_FOUND` if the network was never
+ * enough known producers have built on it or the ledger's newest block descends from it, with the number of blocks passed on so far. Throws `NOT_FOUND` if the network was never
  * followed, `INVALID_ARGUMENT` above the ledger's blocks, `CHAIN_CONTRADICTION` if no node's blocks lead to the ledger's newest block,
  * `BLOCK_UNVERIFIABLE` if too few known producers built on the blocks, `NODES_DISAGREE`, `NO_NODE` or `NODE_REFUSED`.
  */
 export async function readSolid(
   deps: ReadSolidDeps,
   { from, to }: Range,
-  onBlocks: (blocks: SolidBlock[]) => Promise<void>,
+  onBlocks: (blocks: SolidBlock[], blockCount: number) => Promise<void>,
 ): Promise<ReadSolid> {
   const { solid } = await followedCursor(deps.db, deps.network);
   refuseAbove(to, solid.number);
   const sets = (await findProducerSets(deps.db, deps.network, MAX_SETS)).reverse();
   const counts = { blockCount: 0, attestedCount: 0 };
   const handOver = async (ready: UnattestedBlock[]) => {
-    await onBlocks(ready.map(({ block }) => block));
-    counts.blockCount += ready.length;
+    const blockCount = counts.blockCount + ready.length;
+    const blocks = ready.map(({ block }) => block);
+    await onBlocks(blocks, blockCount);
+    counts.blockCount = blockCount;
     counts.attestedCount += ready.filter(({ isAttested }) => isAttested).length;
   };
   const lost = new Map<string, LostBranch>();

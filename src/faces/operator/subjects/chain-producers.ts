@@ -173,10 +173,7 @@ const checkOperation = localOperation({
       ['block', `${number} (${id}) was ${isShown ? '' : 'not '}returned by enough operators`],
       ['signatures', `${enough(isSigned)} of its ${producerCount} producers signed the blocks after it`],
       ['producers', `this ledger has ${isRecorded ? 'used' : 'never used'} these producers with these keys`],
-      [
-        'now',
-        `the chain after this block leads to ${leadsTo} of the current producers, which is ${enough(isLeading)}`,
-      ],
+      ['now', `the chain after this block leads to ${leadsTo} of the current producers, which is ${enough(isLeading)}`],
       ['verdict', isGood ? 'good' : 'NOT GOOD'],
     ]);
     const table = columnsText(nodes, [

@@ -146,8 +146,7 @@ export async function rescanRange(
   range: Range,
 ) {
   const added: TransferCounts = { matched: 0, duplicate: 0, unmatched: 0, outgoing: 0 };
-  let done = 0;
-  const read = await readSolid(deps, range, async (blocks) => {
+  const read = await readSolid(deps, range, async (blocks, done) => {
     const { differences } = await compareBlocks(deps.db, deps.network, blocks);
     const contradiction = differences.find(({ kind }) => kind !== 'missing');
     if (contradiction !== undefined) {
@@ -159,11 +158,8 @@ export async function rescanRange(
     }
     const counts = await recordRescanned(deps, actor, blocks);
     for (const kind of Object.keys(added) as (keyof TransferCounts)[]) added[kind] += counts[kind];
-    done += blocks.length;
-    deps.onProgress(
-      done,
-      Object.values(added).reduce((sum, count) => sum + count, 0),
-    );
+    const addedCount = Object.values(added).reduce((sum, count) => sum + count, 0);
+    deps.onProgress(done, addedCount);
   });
   return { network: deps.network, ...range, ...read, added };
 }
@@ -205,13 +201,11 @@ export async function verifyRange(
 ): Promise<{ view: VerifiedRangeView; hint: Hint | null }> {
   const { db, network, onProgress } = deps;
   const differences: Difference[] = [];
-  let done = 0;
   let comparedCount = 0;
-  const read = await readSolid(deps, range, async (blocks) => {
+  const read = await readSolid(deps, range, async (blocks, done) => {
     const compared = await compareBlocks(db, network, blocks);
     comparedCount += compared.chainCount;
     differences.push(...compared.differences.slice(0, MAX_DIFFERENCES - differences.length));
-    done += blocks.length;
     onProgress(done, differences.length);
   });
   const view = { network, ...range, ...read, comparedCount, differences: differences.map(describeDifference) };

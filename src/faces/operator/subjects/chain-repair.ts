@@ -127,7 +127,7 @@ async function insertAnnulments(
 type DeniedTransfer = { transfer: LedgerTransfer; recorded: Recorded; deniedBy: string };
 
 /** An operator's decision: the transfers to take back, and the chain's blocks with the missing ones. */
-export type Repair = {
+type Repair = {
   denied: readonly DeniedTransfer[];
   blocks: readonly SolidBlock[];
   range: Range;
@@ -295,19 +295,17 @@ export async function planRepair(
 ): Promise<RepairPlan> {
   const differences: PlannedDifference[] = [];
   const kept: SolidBlock[] = [];
-  let done = 0;
-  const read = await readSolid(deps, range, async (blocks) => {
+  const read = await readSolid(deps, range, async (blocks, done) => {
     const { differences: found } = await compareBlocks(deps.db, deps.network, blocks);
     if (differences.length + found.length > MAX_DIFFERENCES) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - 1)} first, then continue with the rest`,
+        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - blocks.length - 1)} first, then continue with the rest`,
       );
     }
     differences.push(...(await withRecorded(deps, found)));
     const numbers = new Set(found.flatMap((each) => [each.blockNumber, each.onChain?.blockNumber]));
     kept.push(...blocks.filter(({ number }) => numbers.has(number)));
-    done += blocks.length;
     onProgress(done);
   });
   return { ...read, range, differences, blocks: kept };
@@ -332,20 +330,18 @@ export function deniedPayments({ differences }: RepairPlan): PlannedDifference[]
   return differences.filter(({ recorded }) => recorded?.incoming?.kind === 'matched');
 }
 
-/** `left` contains the remaining differences in those blocks; normally, there are none. */
-type Repaired = { takenBack: number; added: TransferCounts; left: Difference[] };
-
 /**
  * Carries out a plan: takes back the transfers that the chain denies, and records the ones that the ledger missed. Repeating it is
- * harmless. The caller has shown the plan, and an operator has confirmed each denied payment.
+ * harmless. The caller has shown the plan, and an operator has confirmed each denied payment. `left` contains the remaining differences in
+ * those blocks; normally, there are none.
  */
 export async function repair(
   deps: ReadSolidDeps & Recording,
   { differences, blocks, range }: RepairPlan,
   order: { actor: Actor; reason: string },
-): Promise<Repaired> {
-  const denied = differences.flatMap((each): DeniedTransfer[] =>
-    each.recorded === null ? [] : [{ transfer: each, recorded: each.recorded, deniedBy: each.chainBlockId }],
+) {
+  const denied = differences.flatMap(({ recorded, ...transfer }): DeniedTransfer[] =>
+    recorded === null ? [] : [{ transfer, recorded, deniedBy: transfer.chainBlockId }],
   );
   const done = await recordRepaired(deps, { denied, blocks, range, ...order });
   const left: Difference[] = [];
@@ -380,7 +376,10 @@ const repairOperation = localOperation({
   print: ({ view, hint }) => {
     const { blockCount, differences } = view;
     if (hint === null) {
-      return { text: `${blockCount} blocks read: no differences, so there is nothing to repair`, next: sayUnattested(view) };
+      return {
+        text: `${blockCount} blocks read: no differences, so there is nothing to repair`,
+        next: sayUnattested(view),
+      };
     }
     const table = columnsText(differences, PLANNED);
     const payments = differences.filter(({ match }) => match === 'matched');

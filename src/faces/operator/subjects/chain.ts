@@ -137,7 +137,10 @@ function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number
 /** Explains why a network is behind or its state is unknown, most important cause first. The list is empty if all is well. */
 export function whyBehind(standing: Standing): Cause[] {
   const { status, halt, ageMs, isLed, alarms } = standing;
-  const held = halt === null ? [] : [{ code: 'halted' as const, text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` }];
+  const held =
+    halt === null
+      ? []
+      : [{ code: 'halted' as const, text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` }];
   // The last status of a stopped or hanging watcher says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];

@@ -147,7 +147,11 @@ const listDeliveriesOf = rowsOf(
   'delivery-desk-of-events',
   row,
   fromText(EVENTS, 'e.project_id = $1 and (e.id = $6 or e.invoice_id = $7)'),
-  (projectId: string, { eventId, invoiceId }: { eventId: string | null; invoiceId: string | null }, filter: DeliveryFilter) => {
+  (
+    projectId: string,
+    { eventId, invoiceId }: { eventId: string | null; invoiceId: string | null },
+    filter: DeliveryFilter,
+  ) => {
     return [...parameters(projectId, filter), eventId, invoiceId];
   },
 );

@@ -174,14 +174,16 @@ const TIMEOUT_MS = 5000;
 /** Reads the filter. Throws `INVALID_ARGUMENT`. */
 function readInvoiceFilter(input: FilterInput): InvoiceFilter {
   const { from, until } = readPeriod(input);
-  const given = input.before === undefined ? null : readInvoiceId('before', input.before);
-  const until7 = until === null ? null : firstIdOf(until);
+  const ends = [
+    ...(input.before === undefined ? [] : [readInvoiceId('before', input.before)]),
+    ...(until === null ? [] : [firstIdOf(until)]),
+  ];
   return {
     status: readChoice('status', input.status, INVOICE_STATUSES),
     policy: readChoice('policy', input.policy, POLICIES),
     amountMicro: input.amount === undefined ? null : readAmount('amount', input.amount),
     notBefore: from === null ? null : firstIdOf(from),
-    before: given !== null && until7 !== null && until7 < given ? until7 : (given ?? until7),
+    before: ends.toSorted()[0] ?? null,
   };
 }
 
@@ -302,19 +304,16 @@ const toText = (invoice: InvoiceView) =>
 
 /** An export's columns, in order. Scripts and spreadsheets rely on the order, so add new columns at the end. */
 const COLUMNS: ExportedRows<InvoiceView>['columns'] = [
-  ['createdAt', ({ createdAt }) => createdAt],
-  ['invoiceId', ({ invoiceId }) => invoiceId],
-  ['externalId', ({ externalId }) => externalId],
-  ['status', ({ status }) => status],
-  ['requestedAmount', ({ requestedAmount }) => requestedAmount],
-  ['payableAmount', ({ payableAmount }) => payableAmount],
-  ['address', ({ address }) => address],
-  ['policy', ({ policy }) => policy],
-  ['expiresAt', ({ expiresAt }) => expiresAt],
+  ...(['createdAt', 'invoiceId', 'externalId', 'status', 'requestedAmount', 'payableAmount'] as const).map(ownColumn),
+  ...(['address', 'policy', 'expiresAt'] as const).map(ownColumn),
   ['paidAt', ({ paid }) => paid?.time],
   ['txId', ({ paid }) => paid?.txId],
   ['projectId', ({ projectId }) => projectId],
 ];
+
+function ownColumn<Name extends keyof InvoiceView>(name: Name) {
+  return [name, (invoice: InvoiceView) => invoice[name]] as const;
+}
 
 /** How many invoices are in memory at once. */
 const BATCH = 500;

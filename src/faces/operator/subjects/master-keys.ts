@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
-import { say, type Text } from '../../../core/domain/message.ts';
+import { say } from '../../../core/domain/message.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { DataDirError } from '../../../core/runtime/instance-lock.ts';
 import { createMasterKey, type KeyRing, type KeySource } from '../../../core/runtime/key-ring.ts';
@@ -96,9 +96,7 @@ const NO_KEY = {
 };
 
 /** Lists the master keys for an open key ring. */
-export async function findMasterKeys(
-  deps: MissingDeps,
-): Promise<{ view: { source: string; keys: MasterKeyView[] }; missing: Text | null }> {
+export async function findMasterKeys(deps: MissingDeps) {
   const { db, now, keyRing } = deps;
   const ofWebhooks = await countSecretsByKey(db, now());
   const ofPeople = await countTotpByKey(db);
@@ -204,9 +202,7 @@ async function reencrypt({ db, now, warn }: RotateDeps, actor: Actor, ring: KeyR
   const keyId = ring.current().id;
   const sealed = resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed + targets.resealed;
   const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
-  await db.transaction((tx) =>
-    recordAction(tx, actor, now(), 'master-key.rotated', { subject: keyId, detail }),
-  );
+  await db.transaction((tx) => recordAction(tx, actor, now(), 'master-key.rotated', { subject: keyId, detail }));
   return {
     ...{ source: nameSource(ring.source), keyId, ...detail },
     needed: [...rows.left].map(([id, count]) => ({ keyId: id, rows: count })),

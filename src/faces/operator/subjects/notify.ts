@@ -142,7 +142,7 @@ export const addChannel = operation({
   output: schemaOf({ ...channelFields, secret: maybe(text) }),
   input: newChannel,
   read: readNewChannel,
-  run: async (deps: SendDeps, actor, { kind, name, target: given, shown, needsSecret, times }) => {
+  run: async (deps: SendDeps, actor, { kind, name, target: given, shown, times }) => {
     const { db, now, random } = deps;
     if ((await listNotifyChannels(db)).length >= MAX_CHANNELS)
       throw new AppError(
@@ -150,7 +150,7 @@ export const addChannel = operation({
         `there are already ${MAX_CHANNELS} channels, which is the limit: remove a channel first`,
       );
     const keyRing = await openEncryptionKeys(deps);
-    const secret = needsSecret ? createWebhookSecret(random) : null;
+    const secret = given.kind === 'webhook' && given.secret === '' ? createWebhookSecret(random) : null;
     const target = given.kind === 'webhook' && secret !== null ? { ...given, secret } : given;
     const createdAt = now();
     const channel = { id: uuidV7(createdAt, random(10)), kind, name, shown, ...times, createdAt, removedAt: null };
@@ -218,8 +218,8 @@ function readNewChannel({ name: givenName, isOwnNetwork = false, ...given }: New
 
 type GivenTarget = Omit<NewChannel, 'isOwnNetwork'> & { isOwnNetwork: boolean };
 
-/** A channel's target, and its displayed part. `needsSecret` is set for a webhook without a secret. */
-type ReadTarget = { target: Target; shown: string; needsSecret: boolean };
+/** A channel's target, and its displayed part. A webhook may still lack its secret, which is then empty. */
+type ReadTarget = { target: Target; shown: string };
 
 /**
  * Reads a channel's target, and refuses a target that could never receive a message. Throws `INVALID_ARGUMENT`, without anything secret.
@@ -229,7 +229,7 @@ function readTarget(given: GivenTarget): ReadTarget {
   if (kind === 'email') return readMail(given);
   const url = readHttpUrl(given.url ?? 'https://api.telegram.org', isOwnNetwork);
   const own = { isOwnNetwork };
-  const read = (target: Target, shown = url.host): ReadTarget => ({ target, shown, needsSecret: false });
+  const read = (target: Target, shown = url.host): ReadTarget => ({ target, shown });
   switch (kind) {
     case 'telegram':
       return read(
@@ -243,7 +243,7 @@ function readTarget(given: GivenTarget): ReadTarget {
       return read(readNtfy(url, given));
     case 'webhook': {
       const target = { kind, ...own, url: url.href, secret: secret === undefined ? '' : readGivenSecret(secret) };
-      return { ...read(target, url.origin), needsSecret: secret === undefined };
+      return read(target, url.origin);
     }
   }
 }
@@ -318,7 +318,7 @@ function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTar
   };
   const [first] = target.to;
   const more = target.to.length > 1 ? ` and ${target.to.length - 1} more` : '';
-  return { target, shown: `${first}${more} via ${host}:${port}`.slice(0, MAX_SHOWN), needsSecret: false };
+  return { target, shown: `${first}${more} via ${host}:${port}`.slice(0, MAX_SHOWN) };
 }
 
 /** The limit that the database schema sets. */
@@ -401,9 +401,7 @@ export const testChannel = operation({
     const row = await findSealedTarget(db, channel.id);
     const opened = row === null ? null : await openTarget(keyRing, row);
     const message = testMessage(uuidV7(now(), random(10)), channel.name, now());
-    await db.transaction((tx) =>
-      recordAction(tx, actor, now(), 'channel.tested', { subject: channelId, detail: {} }),
-    );
+    await db.transaction((tx) => recordAction(tx, actor, now(), 'channel.tested', { subject: channelId, detail: {} }));
     const startedMs = performance.now();
     const attempt = opened?.kind === 'ok' ? await sendOnce(opened.target, message, now) : UNOPENED;
     const latencyMs = Math.round(performance.now() - startedMs);

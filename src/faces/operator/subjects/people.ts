@@ -82,6 +82,7 @@ function factorsOf({ passkeys, hasPassword, recoveryCodes, invitedUntil }: Perso
 }
 
 type Rights = { role: Role; projects: string[] | null };
+type GivenRights = { role: string; projectIds?: readonly string[] | undefined };
 
 const LOGIN = /^[a-z0-9][a-z0-9._+@-]{0,99}$/;
 /** Normalises a login as the database stores it. Returns an empty text, which no one has, if the text can't be a login. */
@@ -97,12 +98,9 @@ const MAX_PROJECTS = 1000;
  * Reads the person to invite and reports all problems at once. `projectIds` are `prj_…`; without them, the person sees all projects. Throws
  * `INVALID_ARGUMENT`.
  */
-export function readNewPerson(input: {
-  login: string;
-  name?: string | undefined;
-  role: string;
-  projectIds?: readonly string[] | undefined;
-}): Rights & { login: string; name: string } {
+export function readNewPerson(
+  input: GivenRights & { login: string; name?: string | undefined },
+): Rights & { login: string; name: string } {
   const problems: FieldProblem[] = [];
   const login = loginOf(input.login);
   if (login === '') {
@@ -121,11 +119,7 @@ export function readNewPerson(input: {
 type NewRights = { role: Role; projects?: string[] | null };
 
 /** Reads a person's new rights. Throws `INVALID_ARGUMENT`. */
-function readRights(input: {
-  role: string;
-  projectIds?: readonly string[] | undefined;
-  allProjects?: boolean | undefined;
-}): NewRights {
+function readRights(input: GivenRights & { allProjects?: boolean | undefined }): NewRights {
   const problems: FieldProblem[] = [];
   const { role, projects } = readParts(input, problems);
   if (input.allProjects === true && projects !== null) {
@@ -135,10 +129,7 @@ function readRights(input: {
   return projects === null && input.allProjects !== true ? { role } : { role, projects };
 }
 
-function readParts(
-  { role: asked, projectIds = [] }: { role: string; projectIds?: readonly string[] | undefined },
-  problems: FieldProblem[],
-): Rights {
+function readParts({ role: asked, projectIds = [] }: GivenRights, problems: FieldProblem[]): Rights {
   const role = ROLES.find((each) => each === asked);
   if (role === undefined) problems.push(fieldProblem('role', `is ${clip(asked)}: choose ${ROLES.join(', ')}`));
   const projects = [...new Set(projectIds.map((each) => each.trim()))].flatMap((projectId) => {

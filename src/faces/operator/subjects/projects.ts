@@ -111,11 +111,10 @@ const FIELDS: readonly Column<ProjectView>[] = [
 
 /** Shows the chosen colour, and an adjusted colour for each colour scheme (light or dark) in which its contrast is too low. */
 function showAccent(accent: string): string {
-  const { light, dark } = accentPalette(accent);
-  const moved = [
-    ...(light.accent === accent ? [] : [`${light.accent} on light`]),
-    ...(dark.accent === accent ? [] : [`${dark.accent} on dark`]),
-  ];
+  const palette = accentPalette(accent);
+  const moved = (['light', 'dark'] as const)
+    .filter((scheme) => palette[scheme].accent !== accent)
+    .map((scheme) => `${palette[scheme].accent} on ${scheme}`);
   return moved.length === 0 ? accent : `${accent}; adjusted for contrast: ${moved.join(' and ')}`;
 }
 
@@ -439,28 +438,23 @@ function compare(before: Project, after: Project): Changed {
   return Object.fromEntries(changed.map((name) => [name, { from: then[name], to: now[name] }]));
 }
 
-function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView): Text[] {
+function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView) {
   const names = Object.keys(changed);
   if (names.length === 0) return ['nothing to change: the project already has this setting'];
   const active = activeAddresses[policy];
-  const notes: Text[] = [];
-  if (names.some((name) => BRAND_CHANGES.includes(name))) {
-    notes.push('payers see this on every page they open from now on, including pages for existing invoices');
-  }
-  if (names.some((name) => !BRAND_CHANGES.includes(name))) {
-    notes.push('new invoices use this within 10 seconds; existing invoices are unchanged');
-  }
-  if (changed['policy'] !== undefined) {
-    notes.push(
-      active === 0
+  return [
+    names.some((name) => BRAND_CHANGES.includes(name)) &&
+      'payers see this on every page they open from now on, including pages for existing invoices',
+    names.some((name) => !BRAND_CHANGES.includes(name)) &&
+      'new invoices use this within 10 seconds; existing invoices are unchanged',
+    changed['policy'] !== undefined &&
+      (active === 0
         ? say`warning: the project has no active address with the policy ${policy}, and an address can never change its policy. Every new invoice is refused (AMOUNT_UNAVAILABLE) until you add addresses: ${{ command: 'address add', input: { projectId, policy } }} T…`
-        : `active addresses with the policy ${policy}: ${active}`,
-    );
-  }
-  if (changed['maxSurcharge'] !== undefined && policy === 'exact') {
-    notes.push('the max surcharge has no effect with the policy exact: payers pay exactly the requested amount');
-  }
-  return notes;
+        : `active addresses with the policy ${policy}: ${active}`),
+    changed['maxSurcharge'] !== undefined &&
+      policy === 'exact' &&
+      'the max surcharge has no effect with the policy exact: payers pay exactly the requested amount',
+  ];
 }
 
 /** `isChanged` is `false` if the project was already in that state. */

@@ -97,11 +97,7 @@ export const resolveTransfers = operation({
     }
     return { transferIds, resolution, note, invoice };
   },
-  run: async (
-    { db, now, random }: DecideDeps,
-    actor,
-    { resolution, note, ...request }: ResolveRequest,
-  ) => {
+  run: async ({ db, now, random }: DecideDeps, actor, { resolution, note, ...request }: ResolveRequest) => {
     const transferIds = [...new Set(request.transferIds)];
     if (transferIds.length > MAX_RESOLVED) {
       throw new RangeError(
@@ -269,7 +265,11 @@ function refuseChanged(
   refuseAny('CONFLICT', NOTHING, problems);
 }
 
-function refuseAny(code: 'NOT_FOUND' | 'CONFLICT' | 'INVALID_ARGUMENT', message: string, problems: FieldProblem[]): void {
+function refuseAny(
+  code: 'NOT_FOUND' | 'CONFLICT' | 'INVALID_ARGUMENT',
+  message: string,
+  problems: FieldProblem[],
+): void {
   if (problems.length > 0) throw new AppError(code, message, { problems });
 }
 
@@ -379,11 +379,7 @@ export const refundTransfer = operation({
     }
     return { transferId, txId, note, invoice };
   },
-  run: (
-    { db, now, random }: DecideDeps,
-    actor,
-    { transferId, txId, note, ...request }: RefundRequest,
-  ) => {
+  run: ({ db, now, random }: DecideDeps, actor, { transferId, txId, note, ...request }: RefundRequest) => {
     return db.transaction(async (tx) => {
       const decision = await lockDecision(tx, actor, { ...request, transferIds: [transferId] });
       const [came] = await findTransfers(tx, [transferId]);

@@ -36,7 +36,7 @@ import type { Actor } from '../actor.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { readPeriod } from '../input/readers.ts';
 import { localOperation } from '../operation.ts';
-import { exportFile, exportFormat, line, projectId } from '../option.ts';
+import { exportFile, exportFormat, line, period, projectId } from '../option.ts';
 import { namedInvoice, selectProject } from '../select.ts';
 
 export const TRANSFER_KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
@@ -202,12 +202,9 @@ const EXPORT_COLUMNS: readonly (readonly [name: string, cell: (row: ExportRow) =
   ['time', ({ transfer }) => toIso(transfer.blockTime)],
   ['amount', ({ transfer }) => formatAmount(transfer.amountMicro)],
   ['kind', ({ incoming }) => incoming?.kind],
-  ['from', ({ transfer }) => transfer.from],
-  ['to', ({ transfer }) => transfer.to],
-  ['txId', ({ transfer }) => transfer.txId],
-  ['logIndex', ({ transfer }) => transfer.logIndex],
-  ['blockNumber', ({ transfer }) => transfer.blockNumber],
-  ['verified', ({ transfer }) => transfer.verified],
+  ...(['from', 'to', 'txId', 'logIndex', 'blockNumber', 'verified'] as const).map(
+    (name) => [name, ({ transfer }: ExportRow) => transfer[name]] as const,
+  ),
   ['recordedAt', ({ transfer }) => toIso(transfer.recordedAt)],
   ['projectId', ({ project }) => encodeId('prj', project.id)],
   ['network', ({ project }) => project.network],
@@ -418,17 +415,16 @@ const exportTransfersOperation = localOperation({
       default: 'in',
     }),
     kind: line('<kind>', 'kind of incoming transfers: unmatched, duplicate, matched or all', { default: 'all' }),
-    from: line('<date>', 'from this day (2026-09-01, UTC) or time (with its zone)'),
-    to: line('<date>', 'end of the period: a day (inclusive) or a time (exclusive)'),
+    ...period(),
     output: exportFile(),
   }),
-  read: ({ projectId, direction = 'in', kind = 'all', from, to }) => ({
-    ...{ projectId, ...readSelection({ direction, kind, from, to }) },
+  read: ({ projectId, direction = 'in', kind = 'all', ...times }) => ({
+    ...{ projectId, ...readSelection({ direction, kind, ...times }) },
   }),
-  run: async (deps: { db: Sql }, actor, wanted) => ({
-    ...{ columns: EXPORT_COLUMNS, batches: await exportTransfers(deps, actor, wanted) },
-    ...{ name: 'transfer', plural: 'transfers' },
-  }),
+  run: async (deps: { db: Sql }, actor, wanted) => {
+    const batches = await exportTransfers(deps, actor, wanted);
+    return { columns: EXPORT_COLUMNS, batches, name: 'transfer', plural: 'transfers' };
+  },
 });
 
 export const operations = [exportTransfersOperation];

@@ -132,7 +132,13 @@ const evidence = {
 /** Everything known about one transfer. `claims` lists the invoices whose payers looked up the transfer. */
 const transferFields = {
   ...{ transferId: of('id', id('trf')), projectId: id('prj'), network: text, kind: choice(TRANSFER_KINDS) },
-  ...{ amount: place.amount, from: text, to: of('address', text), toRetiredAt: of('retiredAt', maybe(time)), time: place.time },
+  ...{
+    amount: place.amount,
+    from: text,
+    to: of('address', text),
+    toRetiredAt: of('retiredAt', maybe(time)),
+    time: place.time,
+  },
   ...{ txId: text, logIndex: whole, evidence: of('*', part(evidence)), invoice: maybe(part(named)) },
   takenBack: of('annulment', maybe(part({ deniedBy: text, at: time, by: text, reason: text }))),
   ...{ refund: maybe(part(refundFields)), causes: list(part(causeFields)) },
@@ -410,7 +416,10 @@ function toText(transfer: TransferView, projectName: string): string {
     ['kind', `${kind}: ${KIND_MEANS[kind]}`],
     ['annulled', takenBack && describeTakenBack(takenBack, transfer)],
     ['resolution', isDecided ? null : (resolutions.at(-1)?.resolution ?? 'open: no decision yet')],
-    ['refund', refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`],
+    [
+      'refund',
+      refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`,
+    ],
     ['amount', `${transfer.amount} USDT`],
     ['from', transfer.from],
     ['to', toRetiredAt === null ? transfer.to : `${transfer.to} (retired ${toRetiredAt})`],

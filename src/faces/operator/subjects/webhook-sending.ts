@@ -396,7 +396,11 @@ export const enableEndpoint = operation({
       await notifyDispatchers(tx);
       if (found.disabledAt === null && hastened === 0) return found;
       const detail = { disabledReason: found.disabledReason, hastened };
-      await recordAction(tx, actor, now(), 'webhook.enabled', { projectId: found.projectId, subject: endpointId, detail });
+      await recordAction(tx, actor, now(), 'webhook.enabled', {
+        projectId: found.projectId,
+        subject: endpointId,
+        detail,
+      });
       return found;
     });
     const { disabledAt, disabledReason } = endpoint;

@@ -388,7 +388,10 @@ export const listEndpoints = operation({
         ['UNDELIVERED', ({ undelivered, isUndeliveredMore }) => `${undelivered}${isUndeliveredMore ? '+' : ''}`],
         ['GIVEN UP', ({ dead }) => `${dead}${dead >= MAX_WAITING ? '+' : ''}`],
         ['LAST ATTEMPT (UTC)', lastAttemptText],
-        ['SECRETS', ({ secrets }) => [secrets.length, ...secrets.flatMap(({ endsAt }) => endOf(endsAt) || [])].join(', ')],
+        [
+          'SECRETS',
+          ({ secrets }) => [secrets.length, ...secrets.flatMap(({ endsAt }) => endOf(endsAt) || [])].join(', '),
+        ],
         ['URL', 'url'],
         ['DESCRIPTION', 'description'],
       ]),
@@ -610,7 +613,8 @@ export const updateEndpoint = operation({
         isMoved && say`undelivered events go to the new URL. To test it: ${{ command: 'webhook test', args }}`,
         view.disabledAt !== null &&
           say`the endpoint stays disabled, and Quittance sends nothing to it until you run "${{ command: 'webhook enable', args }}"`,
-        areTypesGiven && 'the types apply to new events; Quittance still delivers the events that are already scheduled',
+        areTypesGiven &&
+          'the types apply to new events; Quittance still delivers the events that are already scheduled',
       ],
     };
   },
