@@ -120,8 +120,8 @@ export type LocalOperation<
 };
 
 /**
- * A use case that can run locally or on a server. Its route, its entry in the OpenAPI document and the remote call are derived from it.
- * `path` is relative to `/admin/v1`; its parameters, such as `:keyId`, are fields of the input.
+ * A use case that can run locally or on a server. Its entry in the OpenAPI document and the remote call are derived from it. `route` is its
+ * `method` and its `path`, which is relative to `/admin/v1`. The parameters in the path, such as `:keyId`, are fields of the input.
  */
 export type Operation<
   Input extends TSchema = TSchema,
@@ -130,13 +130,18 @@ export type Operation<
   Deps = OperationDeps,
 > = LocalOperation<Input, Wanted, Outcome, Deps> & {
   summary: string;
-  method: 'GET' | 'POST' | 'PATCH';
+  route: `${Method} /${string}`;
+  method: Method;
   path: string;
   output: TSchema;
 };
 
+type Method = 'GET' | 'POST' | 'PATCH';
 type Defaults = 'read' | 'view';
-type Declared<Of extends Record<Defaults, unknown>, Input extends TSchema, Wanted> = Omit<Of, Defaults> &
+type Declared<Of extends Record<Defaults, unknown>, Input extends TSchema, Wanted> = Omit<
+  Of,
+  Defaults | 'method' | 'path'
+> &
   Partial<Pick<Of, Defaults>> &
   (Given<Static<Input>> extends Wanted ? unknown : { read: unknown });
 
@@ -150,8 +155,9 @@ export function operation<
   Wanted = Given<Static<Input>>,
   Deps = OperationDeps,
 >(declared: Declared<Operation<Input, Wanted, Outcome, Deps>, Input, Wanted>): Operation<Input, Wanted, Outcome, Deps> {
-  const { summary } = declared;
-  return { ...DEFAULTS, does: summary.charAt(0).toLowerCase() + summary.slice(1), ...declared };
+  const { summary, route } = declared;
+  const [method, path = ''] = route.split(' ') as [Method, string?];
+  return { ...DEFAULTS, does: summary.charAt(0).toLowerCase() + summary.slice(1), ...declared, method, path };
 }
 
 /** Declares an operation without a route. */

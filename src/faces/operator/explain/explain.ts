@@ -54,7 +54,8 @@ import { judgeAnswer, type Verdict } from './verdict.ts';
 export const explainSubjectOperation = operation({
   action: 'explainSubject',
   summary: 'Everything known about an invoice, a transaction or an address, in chronological order',
-  ...{ method: 'GET', path: '/explain', output: ExplanationView },
+  route: 'GET /explain',
+  output: ExplanationView,
   input: Type.Object({
     text: Type.String({ description: 'inv_…, an externalId, a transaction id or its link, or an address T…' }),
     projectId: projectId(),

@@ -119,8 +119,7 @@ export const enableAdapter = operation({
   action: 'enableAdapter',
   summary:
     'Let shops create orders through another system’s API, and show the secret once. For an existing adapter, change the rate or its source',
-  method: 'POST',
-  path: '/adapters',
+  route: 'POST /adapters',
   command: 'adapter enable',
   does: "let shops create orders through another system's API, and show the secret once; run the command again to change the rate or its source",
   output: schemaOf(enabled),
@@ -520,8 +519,7 @@ async function notifyOfRate(
 export const listAdapters = operation({
   action: 'listAdapters',
   summary: "List a project's adapters, for shops that use another system’s API",
-  method: 'GET',
-  path: '/adapters',
+  route: 'GET /adapters',
   command: 'adapter list',
   does: 'list adapters, without their secrets',
   output: listOf(listed),
@@ -557,8 +555,7 @@ export const listAdapters = operation({
 export const disableAdapter = operation({
   action: 'disableAdapter',
   summary: 'Permanently stop an adapter from accepting orders',
-  method: 'POST',
-  path: '/adapters/:adapterId/disable',
+  route: 'POST /adapters/:adapterId/disable',
   command: 'adapter disable',
   does: 'permanently stop an adapter from accepting orders; Quittance still reports payments for its earlier orders',
   output: schemaOf({ adapterId: text }),

@@ -61,8 +61,7 @@ const CHANGE = ['<change>', 'chg_…'] as const;
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
   summary: 'List pending address additions, and recently finished additions',
-  method: 'GET',
-  path: '/address-changes',
+  route: 'GET /address-changes',
   command: 'address pending',
   does: 'list address additions from the console or the admin API that are waiting for confirmation',
   input: Type.Object({ projectId: projectId() }),
@@ -96,8 +95,7 @@ export const listAddressChanges = operation({
 export const showAddressChange = operation({
   action: 'showAddressChange',
   summary: 'Show a pending address addition',
-  method: 'GET',
-  path: '/address-changes/:changeId',
+  route: 'GET /address-changes/:changeId',
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
   output: changeSchema,
   run: async (deps: { db: Sql; now(): UnixMs }, actor, { changeId }) => {
@@ -151,8 +149,7 @@ export const confirmAddressChange = localOperation({
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
   summary: 'Withdraw a pending addition; its addresses are not added',
-  method: 'POST',
-  path: '/address-changes/:changeId/withdraw',
+  route: 'POST /address-changes/:changeId/withdraw',
   command: 'address withdraw',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),

@@ -80,8 +80,7 @@ export function readPosition(text: string | undefined): number {
 const listAddresses = operation({
   action: 'listAddresses',
   summary: "List a project's addresses with their policy and status",
-  method: 'GET',
-  path: '/addresses',
+  route: 'GET /addresses',
   command: 'address list',
   does: 'list addresses with their policy and status',
   input: Type.Object({
@@ -305,8 +304,7 @@ export const addAddresses = operation({
   action: 'addAddresses',
   summary:
     'Add addresses. If one address is wrong, none are added. If the project already has an address and not all new addresses are signed, they are added when an owner confirms them in the console, or after a day',
-  method: 'POST',
-  path: '/addresses',
+  route: 'POST /addresses',
   command: 'address add',
   does: 'add addresses; if one address is wrong, none are added',
   by: BY,
@@ -450,7 +448,6 @@ const input = Type.Object({
   note: line('<text>', 'reason (recorded in the audit log)'),
 });
 const switching = {
-  method: 'POST' as const,
   ...{ by: { ...BY, before: 'note' }, input, output: schemaOf(switched) },
   read: ({ projectId, entries, note }: Given<Static<typeof input>>): Switching => {
     const problems: FieldProblem[] = [];
@@ -470,7 +467,7 @@ export const retireAddresses = operation({
   ...switching,
   action: 'retireAddresses',
   summary: 'Stop using addresses for new invoices; Quittance watches payments to them permanently',
-  path: '/addresses/retire',
+  route: 'POST /addresses/retire',
   command: 'address retire',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'retired'),
   print: ({ view, projectPolicy }) => {
@@ -490,7 +487,7 @@ export const activateAddresses = operation({
   ...switching,
   action: 'activateAddresses',
   summary: 'Use retired or frozen addresses for new invoices again',
-  path: '/addresses/activate',
+  route: 'POST /addresses/activate',
   command: 'address activate',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'active'),
   print: ({ view, projectPolicy, otherPolicy }) =>

@@ -39,8 +39,7 @@ export type AdminKeyView = Shown<typeof listed>;
 export const listAdminKeysOperation = operation({
   action: 'listAdminKeys',
   summary: 'List the admin API keys, without their secrets',
-  method: 'GET',
-  path: '/admin-keys',
+  route: 'GET /admin-keys',
   command: 'admin-key list',
   does: 'list keys, without their secrets',
   ...{ input: Type.Object({}), output: listOf(listed) },
@@ -70,8 +69,7 @@ const MAX_PROJECTS = 100;
 export const createAdminKeyOperation = operation({
   action: 'createAdminKey',
   summary: 'Create an admin API key and show it once',
-  method: 'POST',
-  path: '/admin-keys',
+  route: 'POST /admin-keys',
   command: 'admin-key create',
   does: 'create a key and show it once',
   output: schemaOf({ ...made, adminKey: text }),
@@ -139,8 +137,7 @@ export const createAdminKeyOperation = operation({
 export const revokeAdminKeyOperation = operation({
   action: 'revokeAdminKey',
   summary: 'Revoke an admin API key immediately and permanently',
-  method: 'POST',
-  path: '/admin-keys/:adminKeyId/revoke',
+  route: 'POST /admin-keys/:adminKeyId/revoke',
   command: 'admin-key revoke',
   does: 'revoke a key immediately and permanently',
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),

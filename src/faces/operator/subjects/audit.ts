@@ -92,8 +92,7 @@ export type AuditListView = { data: AuditEntryView[]; next: number | null };
 export const listAudit = operation({
   action: 'listAudit',
   summary: 'List actions by people, newest first',
-  method: 'GET',
-  path: '/audit',
+  route: 'GET /audit',
   command: 'audit list',
   output: listOf(entry, { next: maybe(whole).schema }),
   input: Type.Object({
@@ -196,8 +195,7 @@ export function writeHead(head: AuditHead | null): string | null {
 export const verifyAudit = operation({
   action: 'verifyAudit',
   summary: 'Check whether the audit log was changed',
-  method: 'GET',
-  path: '/audit/verification',
+  route: 'GET /audit/verification',
   command: 'audit verify',
   does: 'check whether the log was changed; exits 1 if the log was changed',
   output: schemaOf(verified),

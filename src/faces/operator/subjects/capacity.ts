@@ -70,8 +70,7 @@ type CapacityDeps = { db: Sql; now(): UnixMs };
 export const showCapacity = operation({
   action: 'showCapacity',
   summary: 'Show how many payable amounts are free for each amount in use, and how long they last',
-  method: 'GET',
-  path: '/capacity',
+  route: 'GET /capacity',
   command: 'address capacity',
   input: Type.Object({ projectId: projectId() }),
   output: schemaOf({ ...ofProject, ...ofAmounts }),
@@ -105,8 +104,7 @@ export type CapacityOfAmountView = Shown<typeof ofProject & typeof ofAmount> & {
 export const showCapacityOfAmount = operation({
   action: 'showCapacityOfAmount',
   summary: 'Show how many payable amounts are free for one amount, on each address',
-  method: 'GET',
-  path: '/capacity/:amount',
+  route: 'GET /capacity/:amount',
   command: 'address capacity',
   does: 'show how many payable amounts are free, and how long they last',
   input: Type.Object({

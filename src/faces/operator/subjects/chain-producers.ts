@@ -51,8 +51,7 @@ export async function findProducers(db: Sql, network: Network): Promise<Producer
 const listProducers = operation({
   action: 'listProducers',
   summary: 'List the block producers and their changes: when, why, and which nodes reported them',
-  method: 'GET',
-  path: '/chain/:network/producers',
+  route: 'GET /chain/:network/producers',
   command: 'chain producers',
   input: Type.Object({ network: networkName() }),
   output: schemaOf(listed),
@@ -115,8 +114,7 @@ const checkpoint = { network: text, number: whole, id: text, time: text, produce
 const makeCheckpoint = operation({
   action: 'makeCheckpoint',
   summary: 'Show the last recorded block with its producers, as a checkpoint that releases include for first starts',
-  method: 'GET',
-  path: '/chain/:network/checkpoint',
+  route: 'GET /chain/:network/checkpoint',
   command: 'chain checkpoint',
   input: Type.Object({ network: networkName() }),
   output: schemaOf({ ...checkpoint, time }),

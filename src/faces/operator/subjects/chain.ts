@@ -203,8 +203,7 @@ export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<Ch
 const showStatusOperation = operation({
   action: 'showStatus',
   summary: 'Show how far Quittance has read the chain, the state of the nodes, and open alarms',
-  method: 'GET',
-  path: '/chain/:network',
+  route: 'GET /chain/:network',
   command: 'chain status',
   input: Type.Object({ network: networkName() }),
   output: ChainStatusView,
@@ -276,8 +275,7 @@ const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === '
 export const acknowledgeAlarms = operation({
   action: 'acknowledgeAlarms',
   summary: 'Close alarms about one-time events',
-  method: 'POST',
-  path: '/chain/:network/acknowledge',
+  route: 'POST /chain/:network/acknowledge',
   command: 'chain acknowledge',
   does: 'close alarms about one-time events after you have read them',
   input: Type.Object({
@@ -349,8 +347,7 @@ export const resumeChain = operation({
   action: 'resumeChain',
   summary:
     'Resume a watcher that stopped because the chain contradicted the ledger; without isSettled, only show the reason',
-  method: 'POST',
-  path: '/chain/:network/resume',
+  route: 'POST /chain/:network/resume',
   command: 'chain resume',
   does: 'resume a watcher that stopped because the chain contradicted the ledger',
   input: Type.Object({

@@ -236,8 +236,7 @@ const NEVER = unixMs(Date.UTC(9999, 0));
 export const listDeliveries = operation({
   action: 'listDeliveries',
   summary: 'List event deliveries to endpoints, newest first',
-  method: 'GET',
-  path: '/deliveries',
+  route: 'GET /deliveries',
   command: 'deliveries list',
   does: 'list deliveries, newest events first',
   output: listOf(fields, { nextBefore: maybe(text).schema }),
@@ -366,8 +365,7 @@ function cutPage(found: DeskDelivery[], limit: number): Page {
 export const showDelivery = operation({
   action: 'showDelivery',
   summary: 'Show an event with every delivery attempt, the next attempt, and why the last attempt failed',
-  method: 'GET',
-  path: '/events/:eventId',
+  route: 'GET /events/:eventId',
   command: 'deliveries show',
   output: schemaOf({ ...eventFields, deliveries: list(part(shownFields)) }),
   input: Type.Object({

@@ -146,8 +146,7 @@ export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<R
 export const replayPeriod = operation({
   action: 'replayPeriod',
   summary: 'Send the events from a period to an endpoint again',
-  method: 'POST',
-  path: '/webhooks/:endpoint/replay',
+  route: 'POST /webhooks/:endpoint/replay',
   output: schemaOf(replayedPeriod, {
     ...{ replayed: Type.Optional(whole.schema), due: Type.Optional(whole.schema) },
     exhausted: Type.Optional(whole.schema),
@@ -360,8 +359,7 @@ type Target = ReplayCandidate & { endpointId: string };
 export const replayEvents = operation({
   action: 'replayEvents',
   summary: 'Send events again, to one endpoint or to all endpoints for which they were scheduled',
-  method: 'POST',
-  path: '/events/replay',
+  route: 'POST /events/replay',
   output: schemaOf({ isDryRun: yes, data: list(part(replayed)) }),
   input: Type.Object({
     events: Type.Array(Type.String()),

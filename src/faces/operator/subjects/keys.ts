@@ -102,8 +102,7 @@ export type KeyView = Shown<typeof listed>;
 export const listKeys = operation({
   action: 'listKeys',
   summary: "List a project's keys, without their secrets",
-  method: 'GET',
-  path: '/keys',
+  route: 'GET /keys',
   command: 'key list',
   does: 'list keys, without their secrets',
   output: listOf(listed),
@@ -205,8 +204,7 @@ type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; r
 export const createKey = operation({
   action: 'createKey',
   summary: 'Create a secret key and show it once',
-  method: 'POST',
-  path: '/keys',
+  route: 'POST /keys',
   command: 'key create',
   output: schemaOf(made, { warning: Type.Optional(Said) }),
   input: Type.Object({
@@ -269,8 +267,7 @@ function readKeyId(keyId: string): string {
 export const revokeKey = operation({
   action: 'revokeKey',
   summary: 'Revoke a key immediately and permanently',
-  method: 'POST',
-  path: '/keys/:keyId/revoke',
+  route: 'POST /keys/:keyId/revoke',
   command: 'key revoke',
   output: Type.Object({ keyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ keyId: argument('<keyId>', 'key_…') }),

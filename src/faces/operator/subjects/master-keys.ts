@@ -61,8 +61,7 @@ const yesNo = (is: boolean) => (is ? 'yes' : 'no');
 export const showMasterKeys = operation({
   action: 'showMasterKeys',
   summary: "List the service's master keys by id, and how many secrets each key encrypts",
-  method: 'GET',
-  path: '/master-keys',
+  route: 'GET /master-keys',
   command: 'master-key status',
   does: 'list the master keys, where they come from, and how many secrets each key encrypts',
   input: Type.Object({}),

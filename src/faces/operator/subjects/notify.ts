@@ -72,8 +72,7 @@ export type ChannelView = Shown<typeof listed>;
 export const listChannels = operation({
   action: 'listChannels',
   summary: 'List the notification channels, without their secret targets',
-  method: 'GET',
-  path: '/notify',
+  route: 'GET /notify',
   command: 'notify list',
   does: 'list the notification channels and their health, without their secret targets',
   input: Type.Object({}),
@@ -134,8 +133,7 @@ type NewChannel = Given<Static<typeof newChannel>>;
 export const addChannel = operation({
   action: 'addChannel',
   summary: 'Add a notification channel for operators; a generated secret is shown once',
-  method: 'POST',
-  path: '/notify',
+  route: 'POST /notify',
   command: 'notify add',
   does: say`add a notification channel; "-" for ${{ field: 'url' }}, ${{ field: 'token' }} or ${{ field: 'secret' }} reads it from standard input`,
   // `secret` is a generated signing secret, shown only once.
@@ -387,8 +385,7 @@ const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid
 export const testChannel = operation({
   action: 'testChannel',
   summary: 'Send a test message to a channel now',
-  method: 'POST',
-  path: '/notify/:channelId/test',
+  route: 'POST /notify/:channelId/test',
   command: 'notify test',
   does: 'send a test message to a channel now; exits 1 if it does not arrive',
   input: channelInput,
@@ -442,8 +439,7 @@ function testMessage(id: string, name: string, at: UnixMs): Message {
 export const removeChannel = operation({
   action: 'removeChannel',
   summary: 'Remove a channel permanently: it receives no further messages',
-  method: 'POST',
-  path: '/notify/:channelId/remove',
+  route: 'POST /notify/:channelId/remove',
   command: 'notify remove',
   input: channelInput,
   output: Type.Object({ channelId: Type.String(), status: Type.Literal('removed') }),

@@ -127,8 +127,7 @@ type Deps = Pick<OperationDeps, 'db' | 'now'>;
 export const listProjects = operation({
   action: 'listProjects',
   summary: 'List the active or archived projects that the caller may see, oldest first',
-  method: 'GET',
-  path: '/projects',
+  route: 'GET /projects',
   command: 'project list',
   does: 'list projects',
   input: Type.Object({ archived: flag('list archived projects instead') }),
@@ -177,8 +176,7 @@ export type ShownProjectView = Shown<typeof detailed>;
 export const showProject = operation({
   action: 'showProject',
   summary: "Show a project's settings and how many addresses, keys and endpoints it has",
-  method: 'GET',
-  path: '/projects/:projectId',
+  route: 'GET /projects/:projectId',
   command: 'project show',
   input: Type.Object({ projectId: projectArgument() }),
   output: schemaOf(detailed),
@@ -265,8 +263,7 @@ export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<
 export const createProject = operation({
   action: 'createProject',
   summary: 'Create a project, permanently tied to one network',
-  method: 'POST',
-  path: '/projects',
+  route: 'POST /projects',
   command: 'project create',
   does: 'create a project and print its id',
   mayCreate: true,
@@ -364,8 +361,7 @@ function refuse(problems: readonly FieldProblem[]): void {
 export const updateProject = operation({
   action: 'updateProject',
   summary: "Change a project's settings; omitted settings stay unchanged",
-  method: 'PATCH',
-  path: '/projects/:projectId',
+  route: 'PATCH /projects/:projectId',
   command: 'project update',
   does: "change a project's settings",
   by: { ...BY, before: 'support' },
@@ -462,7 +458,6 @@ const archived = { ...shown, isChanged: yes };
 export type ArchivedProjectView = Shown<typeof archived>;
 
 const archiving = {
-  method: 'POST',
   by: BY,
   input: Type.Object({ projectId: argument('<projectId>', 'prj_…', 'prj_…') }),
   output: schemaOf(archived),
@@ -476,7 +471,7 @@ export const archiveProject = operation({
   ...archiving,
   action: 'archiveProject',
   summary: 'Archive a project: it accepts no new invoices, and existing invoices continue',
-  path: '/projects/:projectId/archive',
+  route: 'POST /projects/:projectId/archive',
   command: 'project archive',
   does: 'stop accepting new invoices for a project and hide it from lists; existing invoices continue',
   run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.archived'),
@@ -492,7 +487,7 @@ export const unarchiveProject = operation({
   ...archiving,
   action: 'unarchiveProject',
   summary: 'Restore an archived project',
-  path: '/projects/:projectId/unarchive',
+  route: 'POST /projects/:projectId/unarchive',
   command: 'project unarchive',
   run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.unarchived'),
   print: (project) => printArchived(project, "the project's keys can create invoices again"),

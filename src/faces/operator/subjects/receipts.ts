@@ -18,8 +18,7 @@ export type RotatedReceiptKeyView = Shown<typeof rotated>;
 export const rotateReceiptKeyOperation = operation({
   action: 'rotateReceiptKey',
   summary: 'Create a new signing key for receipts',
-  method: 'POST',
-  path: '/receipt-keys/rotate',
+  route: 'POST /receipt-keys/rotate',
   command: 'receipt rotate',
   does: 'sign new receipts with a new key; receipts already issued stay valid',
   input: Type.Object({

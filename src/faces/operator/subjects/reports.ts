@@ -107,8 +107,7 @@ const Day = (description: string) => Type.Optional(Type.String({ description }))
 export const showReport = operation({
   action: 'showReport',
   summary: "Show a project's daily bookkeeping figures: requested, received, unmatched, outgoing, and balance",
-  method: 'GET',
-  path: '/reports',
+  route: 'GET /reports',
   output: ReportView,
   input: Type.Object({
     projectId: projectId(),

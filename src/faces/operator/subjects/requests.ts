@@ -167,8 +167,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
 export const listRequests = operation({
   action: 'listRequests',
   summary: 'List API requests from the last 30 days, newest first',
-  method: 'GET',
-  path: '/requests',
+  route: 'GET /requests',
   command: 'request list',
   output: listOf(shown, { looked: whole.schema, nextBefore: maybe(text).schema }),
   input: Type.Object({
@@ -236,8 +235,7 @@ function nobodyFor({ projects, name }: Actor): string {
 export const showRequest = operation({
   action: 'showRequest',
   summary: 'Show an API request from the last 30 days and its result',
-  method: 'GET',
-  path: '/requests/:requestId',
+  route: 'GET /requests/:requestId',
   command: 'request show',
   does: 'show an API request and its result',
   output: schemaOf({ ...shown, invoiceId: maybe(text) }),

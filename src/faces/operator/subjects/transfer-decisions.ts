@@ -74,8 +74,7 @@ export const resolveTransfers = operation({
   action: 'resolveTransfers',
   summary:
     'Record how you resolved unmatched transfers; your shop is notified by `transfer.resolved`. No invoice changes its status, but the page of an invoice that you fulfilled manually stops asking for payment',
-  method: 'POST',
-  path: '/transfers/resolve',
+  route: 'POST /transfers/resolve',
   command: 'transfers resolve',
   does: 'record how you resolved unmatched transfers; this never changes an invoice',
   by: BY,
@@ -350,8 +349,7 @@ export const refundTransfer = operation({
   action: 'refundTransfer',
   summary:
     "Link an unmatched transfer to the transfer that refunded it in full from one of the project's addresses; your shop is notified by `transfer.refunded` and `transfer.resolved`",
-  method: 'POST',
-  path: '/transfers/:transferId/refund',
+  route: 'POST /transfers/:transferId/refund',
   command: 'transfers refund',
   does: 'record the refund of a transfer by its transaction, which must be in the ledger; your shop is notified',
   by: BY,

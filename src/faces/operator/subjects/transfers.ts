@@ -169,8 +169,7 @@ export const listTransfers = operation({
   action: 'listTransfers',
   summary:
     "List transfers to a project's addresses; by default, only transfers that paid no invoice and need a decision",
-  method: 'GET',
-  path: '/transfers',
+  route: 'GET /transfers',
   command: 'transfers list',
   does: 'list transfers that paid no invoice and need your decision, newest first',
   output: listOf(listed, { nextBefore: maybe(text).schema }),
@@ -332,8 +331,7 @@ type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; 
 export const showTransfers = operation({
   action: 'showTransfers',
   summary: 'Show a transfer, or all transfers of a transaction: evidence, likely causes, webhooks and resolution',
-  method: 'GET',
-  path: '/transfers/:reference',
+  route: 'GET /transfers/:reference',
   command: 'transfers show',
   does: 'show a transfer: evidence, likely causes, webhooks and resolution',
   output: listOf(transferFields),

@@ -87,8 +87,7 @@ export const rotateSecret = operation({
   action: 'rotateSecret',
   summary:
     'Give an endpoint a new secret and show it once; for a limited time, Quittance also signs with the previous secret',
-  method: 'POST',
-  path: '/webhooks/:endpointId/rotate',
+  route: 'POST /webhooks/:endpointId/rotate',
   command: 'webhook rotate',
   output: schemaOf(rotated),
   input: Type.Object({
@@ -206,8 +205,7 @@ const MAX_ANSWER = 500;
 export const testEndpoint = operation({
   action: 'testEndpoint',
   summary: 'Send a ping to an endpoint now and diagnose problems with its receiver',
-  method: 'POST',
-  path: '/webhooks/:endpointId/test',
+  route: 'POST /webhooks/:endpointId/test',
   command: 'webhook test',
   does: 'send a ping to an endpoint now and diagnose problems with its receiver; exits 1 if it is not delivered',
   output: schemaOf(tested),
@@ -379,8 +377,7 @@ const enabled = {
 export const enableEndpoint = operation({
   action: 'enableEndpoint',
   summary: 'Resume deliveries to an endpoint, and send waiting events immediately',
-  method: 'POST',
-  path: '/webhooks/:endpointId/enable',
+  route: 'POST /webhooks/:endpointId/enable',
   command: 'webhook enable',
   output: schemaOf(enabled),
   input: Type.Object({ endpointId: endpointIdInput }),
@@ -560,8 +557,7 @@ const disabled = { endpointId: text, status: literal('disabled'), disabledReason
 export const disableEndpoint = operation({
   action: 'disableEndpoint',
   summary: 'Stop sending webhooks to an endpoint until it is enabled again',
-  method: 'POST',
-  path: '/webhooks/:endpointId/disable',
+  route: 'POST /webhooks/:endpointId/disable',
   command: 'webhook disable',
   by: BY,
   output: schemaOf(disabled),

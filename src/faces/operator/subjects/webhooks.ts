@@ -229,8 +229,7 @@ type Random = (size: number) => Uint8Array;
 export const addEndpoint = operation({
   action: 'addEndpoint',
   summary: 'Add an endpoint and show its signing secret once',
-  method: 'POST',
-  path: '/webhooks',
+  route: 'POST /webhooks',
   command: 'webhook add',
   output: schemaOf({ ...target, secret: maybe(text) }),
   input: Type.Object({
@@ -367,8 +366,7 @@ function describeChange(before: Described, after: Described): object | null {
 export const listEndpoints = operation({
   action: 'listEndpoints',
   summary: "List a project's endpoints and their health, without their secrets",
-  method: 'GET',
-  path: '/webhooks',
+  route: 'GET /webhooks',
   command: 'webhook list',
   does: 'list endpoints and their health, without their secrets',
   output: listOf(listed),
@@ -478,8 +476,7 @@ const DAY_MS = 86_400_000;
 export const showEndpoint = operation({
   action: 'showEndpoint',
   summary: "Show an endpoint's health, its deliveries in the last 24 hours, and the fingerprints of its secrets",
-  method: 'GET',
-  path: '/webhooks/:endpointId',
+  route: 'GET /webhooks/:endpointId',
   command: 'webhook show',
   output: schemaOf(shownFields),
   input: Type.Object({ endpointId: endpointIdInput }),
@@ -557,8 +554,7 @@ const findDay = answerOf(
 export const updateEndpoint = operation({
   action: 'updateEndpoint',
   summary: "Change an endpoint's URL, description or event types",
-  method: 'PATCH',
-  path: '/webhooks/:endpointId',
+  route: 'PATCH /webhooks/:endpointId',
   command: 'webhook update',
   output: schemaOf(endpointFields),
   input: Type.Object({ endpointId: endpointIdInput, ...settings }),
