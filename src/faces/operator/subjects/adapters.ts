@@ -332,11 +332,7 @@ function readShopSecret(secret: string | undefined): string | null {
 type WantedRate = Omit<StoredRate, 'rateMinMicro' | 'rateMaxMicro'> & { bounds: RateBounds | null };
 
 /** Returns the fixed rate, or reads the current rate from its source. A source without a usable rate is refused. */
-async function findRate(
-  { now, config: { webhooks } }: EnableDeps,
-  network: Network,
-  wanted: Wanted['rate'],
-): Promise<WantedRate> {
+async function findRate({ now, config: { webhooks } }: EnableDeps, network: Network, wanted: Wanted['rate']) {
   if ('rateMicro' in wanted) return { ...wanted, rateSource: null, readMicro: null, readAt: null };
   const example = 'https://rates.example.com/usdt';
   const source = { ...wanted, url: readWebhookUrl(wanted.url, network, { webhooks }, { field: 'rateUrl', example }) };

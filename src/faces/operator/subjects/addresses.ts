@@ -415,11 +415,7 @@ const withNodesOf =
     return withNodes(network, ({ pool }) => ask(pool));
   };
 
-function takenProblem(
-  { address, projectId, retiredAt, barredAt }: OwnedAddress,
-  wantedBy: string,
-  actor: Actor,
-): FieldProblem {
+function takenProblem({ address, projectId, retiredAt, barredAt }: OwnedAddress, wantedBy: string, actor: Actor) {
   const other = maySee(actor, projectId) ? ` (${encodeId('prj', projectId)})` : '';
   const message =
     projectId !== wantedBy

@@ -66,6 +66,8 @@ export const listAdminKeysOperation = operation({
 /** The maximum number of projects that the database schema allows. */
 const MAX_PROJECTS = 100;
 
+type CreateDeps = Pick<OperationDeps, 'db' | 'now' | 'random'>;
+
 export const createAdminKeyOperation = operation({
   action: 'createAdminKey',
   summary: 'Create an admin API key and show it once',
@@ -101,11 +103,7 @@ export const createAdminKeyOperation = operation({
     if (problems.length === 0 && role && key) return { ...key, role, projects: wanted.length === 0 ? null : wanted };
     throw new AppError('INVALID_ARGUMENT', 'the key was not created', { problems });
   },
-  run: async (
-    { db, now, random }: Pick<OperationDeps, 'db' | 'now' | 'random'>,
-    actor,
-    { projects: names, ...wanted },
-  ) => {
+  run: async ({ db, now, random }: CreateDeps, actor, { projects: names, ...wanted }) => {
     const projects: string[] = [];
     for (const projectId of names ?? []) projects.push((await selectProject(db, actor, projectId)).id);
     const key = { ...wanted, projects: names === null ? null : projects };

@@ -107,11 +107,7 @@ export const DIFFERENCES: readonly Column<DifferenceView>[] = [
  * transfers are left alone, so a repeated call is harmless. Returns the numbers of new transfers. Throws `CHAIN_CONTRADICTION` for a block
  * above the cursor, which only the watcher may record.
  */
-export function recordRescanned(
-  recording: Recording,
-  actor: Actor,
-  blocks: readonly SolidBlock[],
-): Promise<TransferCounts> {
+export function recordRescanned(recording: Recording, actor: Actor, blocks: readonly SolidBlock[]) {
   return recording.db.transaction(async (tx) => {
     const cursor = await lockCursor(tx, recording.network);
     const above = blocks.find(({ number }) => cursor === null || number > cursor.solid.number);

@@ -5,7 +5,7 @@ import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { say } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
-import { recordTransfers, type TransferCounts } from '../../../core/payments/record-transfers.ts';
+import { recordTransfers } from '../../../core/payments/record-transfers.ts';
 import type { Recording } from '../../../core/payments/watching.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import { raiseAlarm } from '../../../core/store/chain/alarms.ts';
@@ -140,10 +140,7 @@ type Repair = {
  * cursor's lock. An invoice that a denied transfer had made `PAID` stays so, and an alarm reports it. Transfers that someone else has
  * already taken back are left alone.
  */
-export function recordRepaired(
-  recording: Recording,
-  { denied, blocks, range, actor, reason }: Repair,
-): Promise<{ takenBack: number; added: TransferCounts }> {
+export function recordRepaired(recording: Recording, { denied, blocks, range, actor, reason }: Repair) {
   const { db, network, now } = recording;
   return db.transaction(async (tx) => {
     const cursor = await lockCursor(tx, network);
@@ -288,11 +285,7 @@ export type RepairPlan = ReadSolid & { range: Range; differences: PlannedDiffere
  * Reads the blocks from `from` to `to` again and compares them with the ledger, without changing anything. Throws the errors of
  * `readSolid`, or `INVALID_ARGUMENT` if there are more differences than one repair allows.
  */
-export async function planRepair(
-  deps: ReadSolidDeps,
-  range: Range,
-  onProgress: (blockCount: number) => void,
-): Promise<RepairPlan> {
+export async function planRepair(deps: ReadSolidDeps, range: Range, onProgress: (blockCount: number) => void) {
   const differences: PlannedDifference[] = [];
   const kept: SolidBlock[] = [];
   const read = await readSolid(deps, range, async (blocks, done) => {

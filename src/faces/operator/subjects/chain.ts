@@ -266,6 +266,8 @@ const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
   ['WHAT', 'detail'],
 ];
 
+type Deps = Pick<OperationDeps, 'db' | 'now' | 'networks'>;
+
 const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
 
 /**
@@ -291,11 +293,7 @@ export const acknowledgeAlarms = operation({
   }),
   output: Type.Object({ network: Text, kind: Text, subject: nullable(Text), closed: Count }),
   read: ({ network, alarm, subject = null }) => ({ network, kind: alarm, subject }),
-  run: async (
-    { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
-    actor,
-    { network: name, kind: named, subject },
-  ) => {
+  run: async ({ db, now, networks }: Deps, actor, { network: name, kind: named, subject }) => {
     const network = await selectRecordedNetwork(db, networks, name);
     const kind = readAlarmKind(named, { isWatched: await isWatched(db, network) });
     const closed = await db.transaction(async (tx) => {
@@ -372,11 +370,7 @@ export const resumeChain = operation({
     ...{ network, isSettled, haltedAt },
     why: reason === undefined ? null : readOneNote(reason, 'reason'),
   }),
-  run: async (
-    { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
-    actor,
-    { network: name, isSettled, haltedAt, why },
-  ) => {
+  run: async ({ db, now, networks }: Deps, actor, { network: name, isSettled, haltedAt, why }) => {
     const network = await selectRecordedNetwork(db, networks, name);
     const halt = await findHalt(db, network);
     if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted, so there is nothing to resume`);

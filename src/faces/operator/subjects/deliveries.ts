@@ -323,12 +323,7 @@ async function findListed(db: Sql, actor: Actor, wanted: Wanted): Promise<Page> 
   return findPage(db, projectId, { first, end }, filter);
 }
 
-async function findProjectId(
-  db: Sql,
-  actor: Actor,
-  wanted: Wanted,
-  endpoint: { projectId: string } | null,
-): Promise<string> {
+async function findProjectId(db: Sql, actor: Actor, wanted: Wanted, endpoint: { projectId: string } | null) {
   if (wanted.projectId === undefined && endpoint !== null) return endpoint.projectId;
   if (wanted.projectId === undefined && wanted.event !== undefined)
     return (await selectEvent(db, actor, wanted.event)).projectId;

@@ -262,20 +262,12 @@ function sayEnd({ state, error, order, progress }: Job): Text[] {
 type ShowJobsDeps = { now(): UnixMs; jobs: Jobs };
 
 /** Lists the jobs that this process knows for a network, newest first. */
-export async function listJobs(
-  { now, jobs }: ShowJobsDeps,
-  _actor: Actor,
-  { network }: { network: Network },
-): Promise<JobListView> {
+export async function listJobs({ now, jobs }: ShowJobsDeps, _actor: Actor, { network }: { network: Network }) {
   return { network, data: jobs.list(network).map((job) => describeJob(job, now())) };
 }
 
 /** Shows one job with its outcome. Throws `NOT_FOUND`. */
-export async function showJob(
-  { now, jobs }: ShowJobsDeps,
-  _actor: Actor,
-  { jobId }: { jobId: string },
-): Promise<JobView> {
+export async function showJob({ now, jobs }: ShowJobsDeps, _actor: Actor, { jobId }: { jobId: string }) {
   return describeJob(findJob(jobs, jobId), now());
 }
 
@@ -307,11 +299,7 @@ export async function startJob(
 }
 
 /** Ends a job soon. Finished jobs are left alone. Throws `NOT_FOUND` or `FORBIDDEN`. */
-export async function stopJob(
-  { now, jobs }: { now(): UnixMs; jobs: Jobs },
-  actor: Actor,
-  { jobId }: { jobId: string },
-): Promise<JobView> {
+export async function stopJob({ now, jobs }: ShowJobsDeps, actor: Actor, { jobId }: { jobId: string }) {
   const job = findJob(jobs, jobId);
   authorize(actor, JOB_ACTIONS[job.order.kind]);
   jobs.stop(jobId);

@@ -400,10 +400,7 @@ export const updateProject = operation({
  * When the policy changes, the surcharge limit becomes the new policy's default if it was the old policy's default, or if the new policy
  * has no amounts within the old limit. Throws `INVALID_ARGUMENT` if the policy doesn't allow the given limit.
  */
-function surchargeAfter(
-  before: ProjectSettings,
-  { policy = before.policy, maxSurchargeMicro }: WantedSettings,
-): bigint {
+function surchargeAfter(before: ProjectSettings, { policy = before.policy, maxSurchargeMicro }: WantedSettings) {
   const { leastMicro, usualMicro } = surchargeOf(policy);
   if (maxSurchargeMicro !== undefined) {
     const given = formatAmount(microUsdt(maxSurchargeMicro));

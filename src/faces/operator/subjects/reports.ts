@@ -138,12 +138,10 @@ export const showReport = operation({
 type Counted = { count: number; micro: bigint };
 type Sums = Record<CountedName, Counted> & { paid: number; requested: bigint; received: bigint };
 
+type DailySums = Awaited<ReturnType<typeof readSums>>;
+
 /** Builds a period's report from daily sums. */
-function makeReport(
-  { id, network }: Project,
-  { from, to }: ReportPeriod,
-  read: Awaited<ReturnType<typeof readSums>>,
-): ReportView {
+function makeReport({ id, network }: Project, { from, to }: ReportPeriod, read: DailySums): ReportView {
   const { openings, incoming, paid, outgoing } = read;
   const isWithin = ({ day }: { day: string }) => day >= from && day <= to;
   const parts = [

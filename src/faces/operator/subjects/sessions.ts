@@ -193,19 +193,14 @@ export const endOtherSessions = localOperation({
   },
 });
 
-async function end(
-  { db, now }: EndDeps,
-  actor: Actor,
-  { sessionId }: { sessionId: string },
-  personId: string | null,
-): Promise<{ sessionId: string; status: 'ended' }> {
+async function end({ db, now }: EndDeps, actor: Actor, { sessionId }: { sessionId: string }, personId: string | null) {
   const uuid = readId('ses', sessionId);
   return db.transaction(async (tx) => {
     const ended = await endSessionRow(tx, uuid, now(), personId);
     if (ended === null) throw noSuch('ses', sessionId);
     const detail = { personId: encodeId('usr', ended.personId) };
     await recordAction(tx, actor, now(), 'session.ended', { subject: sessionId, detail });
-    return { sessionId, status: 'ended' };
+    return { sessionId, status: 'ended' as const };
   });
 }
 

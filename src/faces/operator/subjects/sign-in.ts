@@ -205,19 +205,12 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
 /** `name` is the name that the person gives the passkey. `code` is from the app that scanned this invitation's secret. */
 export type Redemption = NewPasskey | { password: string; code: string };
 
-/** `recoveryCodes` are shown only once. A person with a passkey gets none. */
-type Redeemed = StartedSession & { recoveryCodes: string[] };
-
 /**
- * Redeems an invitation: stores the person's means of signing in, and signs them in. Throws `NOT_FOUND` if the invitation has ended, or
+ * Redeems an invitation: stores the person's means of signing in, and signs them in. `recoveryCodes` are shown only once; a person with a
+ * passkey gets none. Throws `NOT_FOUND` if the invitation has ended, or
  * `INVALID_ARGUMENT` for `passkey`, `name`, `password` or `code`.
  */
-export async function redeemInvitation(
-  deps: SignInDeps,
-  from: From,
-  token: string,
-  proof: Redemption,
-): Promise<Redeemed> {
+export async function redeemInvitation(deps: SignInDeps, from: From, token: string, proof: Redemption) {
   const { db, now } = deps;
   const found = await findInvitation(db, hashToken(token), now());
   if (found === null) throw ended();

@@ -27,7 +27,7 @@ import { notAnId, readId, readNote } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { findNamedInvoice, type NamedInvoice } from '../select.ts';
+import { findNamedInvoice } from '../select.ts';
 import {
   findResolutions,
   findTransfers,
@@ -164,11 +164,7 @@ function readInvoiceName(text: string | undefined): string | null {
   throw new FieldError('invoice', `is ${clip(text)}: use inv_… or an externalId`);
 }
 
-type Decision = {
-  transfers: readonly LockedTransfer[];
-  invoice: NamedInvoice | null;
-  before: Awaited<ReturnType<typeof findResolutions>>;
-};
+type Decision = Awaited<ReturnType<typeof lockDecision>>;
 
 type Decided = Decision &
   Pick<ResolveRequest, 'resolution' | 'note'> &
@@ -179,7 +175,7 @@ async function lockDecision(
   tx: Sql,
   actor: Actor,
   { transferIds, invoice: name, seenAt }: Pick<ResolveRequest, 'transferIds' | 'invoice' | 'seenAt'>,
-): Promise<Decision> {
+) {
   const transfers = (await lockTransfers(tx, transferIds)).filter(({ projectId }) => maySee(actor, projectId));
   refuseUnresolvable(transferIds, transfers);
   const invoice = name === null ? null : await findInvoice(tx, transfers, name);

@@ -80,6 +80,8 @@ async function lockWebhookEndpoint(tx: Sql, id: string): Promise<WebhookEndpoint
 
 const rotated = { endpointId: text, secret: maybe(text), formerSecretEndsAt: time, isFormerSecretLost: yes };
 
+type RotateDeps = KeyDeps & { db: Database; random: Random };
+
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
 /** Gives an endpoint a new secret, shown only once if it was generated. Throws `NOT_FOUND`, `CONFLICT` or `CONFIG_INVALID`. */
@@ -111,11 +113,7 @@ export const rotateSecret = operation({
     }
     return { endpointId, overlapMs, secret: secret === undefined ? null : readGivenSecret(secret), isKeyLost };
   },
-  run: async (
-    deps: KeyDeps & { db: Database; random: Random },
-    actor,
-    { endpointId: id, overlapMs, secret: given, isKeyLost },
-  ) => {
+  run: async (deps: RotateDeps, actor, { endpointId: id, overlapMs, secret: given, isKeyLost }) => {
     const endpointId = readId('whe', id);
     const keyRing = await openEncryptionKeys(deps, { isKeyLost });
     const secret = given ?? createWebhookSecret(deps.random);
@@ -194,7 +192,7 @@ const tested = {
 };
 export type TestedEndpointView = Shown<typeof tested>;
 
-type TestDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
+type TestDeps = RotateDeps & { config: UrlRules };
 /** The maximum number of characters to show of a response in a terminal. */
 const MAX_ANSWER = 500;
 
@@ -300,11 +298,8 @@ function describeConnection(
 
 const NOT_RESOLVED = ['target_refused', 'invalid_url', 'unsigned', 'network'];
 
-async function recordPing(
-  { db, now, random }: TestDeps,
-  actor: Actor,
-  { id: endpointId, projectId, network }: WebhookEndpoint,
-): Promise<{ id: string; body: string }> {
+async function recordPing({ db, now, random }: TestDeps, actor: Actor, endpoint: WebhookEndpoint) {
+  const { id: endpointId, projectId, network } = endpoint;
   const timestamp = now();
   const data = { endpointId: encodeId('whe', endpointId) };
   const draft = { type: 'ping', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
