@@ -149,8 +149,8 @@ function commandsNamed(): string[] {
     .filter(({ path }) => !NO_PAGE.test(path))
     .flatMap(({ source }) => [
       ...find(source, (node) => {
-        // An object with `does` is the declaration of a command itself.
-        if (!ts.isObjectLiteralExpression(node) || memberOf(node, 'does') !== undefined) return;
+        // An object with `action` is the declaration of a command itself.
+        if (!ts.isObjectLiteralExpression(node) || memberOf(node, 'action') !== undefined) return;
         const named = memberOf(node, 'command');
         return named !== undefined && ts.isStringLiteral(named) && commands.has(named.text) ? named.text : undefined;
       }),

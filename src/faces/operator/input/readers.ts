@@ -10,17 +10,17 @@ import { clip, detectSecret, detectSecretInNote, FieldError, fieldProblem } from
 
 /** The words for each kind of id in messages, and the command that lists the ids. */
 const ID_WORDS = {
-  prj: { name: 'project', list: 'project list' },
-  key: { name: 'key', list: 'key list' },
-  adm: { name: 'admin key', several: 'keys', list: 'admin-key list' },
-  ses: { name: 'session', one: 'active session', list: 'session list' },
-  chg: { name: 'change', several: 'pending changes', list: 'address pending' },
-  whe: { name: 'endpoint', list: 'webhook list' },
-  chn: { name: 'channel', list: 'notify list' },
-  evt: { name: 'event', list: 'deliveries list', shown: 'in webhooks and by' },
-  trf: { name: 'transfer', list: 'transfers list' },
+  prj: { name: 'project', command: 'project list' },
+  key: { name: 'key', command: 'key list' },
+  adm: { name: 'admin key', several: 'keys', command: 'admin-key list' },
+  ses: { name: 'session', one: 'active session', command: 'session list' },
+  chg: { name: 'change', several: 'pending changes', command: 'address pending' },
+  whe: { name: 'endpoint', command: 'webhook list' },
+  chn: { name: 'channel', command: 'notify list' },
+  evt: { name: 'event', command: 'deliveries list', shown: 'in webhooks and by' },
+  trf: { name: 'transfer', command: 'transfers list' },
 } as const satisfies Partial<Record<IdPrefix, IdWords>>;
-type IdWords = { name: string; one?: string; several?: string; shown?: string; list: string };
+type IdWords = { name: string; one?: string; several?: string; shown?: string; command: string };
 type ListedId = keyof typeof ID_WORDS;
 
 /** Decodes an id such as `prj_…` to its UUID. Throws `INVALID_ARGUMENT`. */
@@ -32,15 +32,15 @@ export function readId(prefix: ListedId, text: string, shown?: string): string {
 
 /** Says that a text isn't an id of this kind. `seen` is the text as it may be shown. */
 export function notAnId(prefix: ListedId, text: string, seen = clip(text)): Text {
-  const { name, list, shown = 'by' }: IdWords = ID_WORDS[prefix];
+  const { name, command, shown = 'by' }: IdWords = ID_WORDS[prefix];
   const article = /^[ae]/.test(name) ? 'an' : 'a';
-  return say`${seen} is not ${article} ${name} id: an id is "${prefix}_" followed by 26 characters, as shown ${shown} "${{ command: list }}"`;
+  return say`${seen} is not ${article} ${name} id: an id is "${prefix}_" followed by 26 characters, as shown ${shown} "${{ command }}"`;
 }
 
 /** The error for an id that doesn't exist, or that the actor may not see. */
 export function noSuch(prefix: ListedId, id: string): AppError {
-  const { name, one = name, several = `${name}s`, list }: IdWords = ID_WORDS[prefix];
-  return new AppError('NOT_FOUND', say`there is no ${one} ${id}: list the ${several} with "${{ command: list }}"`);
+  const { name, one = name, several = `${name}s`, command }: IdWords = ID_WORDS[prefix];
+  return new AppError('NOT_FOUND', say`there is no ${one} ${id}: list the ${several} with "${{ command }}"`);
 }
 
 /** Reads one of `choices`. Returns `null` if the field is absent. Throws `INVALID_ARGUMENT`. */

@@ -246,8 +246,8 @@ type Confirmation = { text: string; fromMicro: bigint; toMicro: bigint };
 
 function readConfirmation(text: string | undefined): Confirmation | null {
   if (text === undefined) return null;
-  const [from, to] = text.split(':').map(parseAmount);
-  if (from?.kind === 'ok' && to?.kind === 'ok' && text.split(':').length === 2)
+  const [from, to, ...others] = text.split(':').map(parseAmount);
+  if (from?.kind === 'ok' && to?.kind === 'ok' && others.length === 0)
     return { text, fromMicro: from.amountMicro, toMicro: to.amountMicro };
   throw new FieldError(
     'confirmRate',
@@ -382,14 +382,9 @@ function createShopSecret(random: Random): string {
   return Buffer.from(random(16)).toString('hex');
 }
 
-/** The events of which each system can be notified. Only BEpusdt has one for an expired order. */
-const TOLD: Readonly<Record<AdapterKind, EventType[]>> = {
-  epusdt: ['invoice.paid'],
-  bepusdt: ['invoice.paid', 'invoice.expired'],
-  epay: ['invoice.paid'],
-  // Only other adapters have orders, so nothing is sent for a price.
-  price: ['invoice.paid'],
-};
+/** The events of which a system can be notified. Only BEpusdt has one for an expired order. Nothing is sent for a price, which has no orders. */
+const eventTypesOf = (kind: AdapterKind): EventType[] =>
+  kind === 'bepusdt' ? ['invoice.paid', 'invoice.expired'] : ['invoice.paid'];
 
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 type NewAdapter = StoredRate & Pick<Wanted, 'kind' | 'currency'> & { id: string; projectId: string; secret: string };
@@ -407,7 +402,7 @@ export async function storeAdapter(
   const secretSha256 = createHash('sha256').update(random(32)).digest();
   const name = nameOf(kind, currency);
   await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
-  const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD[kind] };
+  const told = { url: `adapter:${kind}`, description: name, eventTypes: eventTypesOf(kind) };
   await insertWebhookEndpoint(tx, { id, projectId, ...told, ...rate, adapter: kind, currency });
   const stored = formatSecret(Buffer.from(secret, 'latin1'));
   await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now, random });

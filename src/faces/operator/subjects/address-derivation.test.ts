@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { say } from '../../../core/domain/message.ts';
 import { unixMs } from '../../../core/domain/time.ts';
 import { detectSecret, fieldProblem } from '../input/problems.ts';
-
 import { findDerivationKey } from './address-derivation.ts';
 
 /** One key in 2,000 has twelve consecutive runs of three to nine letters. */

@@ -19,7 +19,6 @@ import { hasAddresses } from '../../../core/store/ledger/addresses.ts';
 import { lockProject } from '../../../core/store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { clip, detectSecret, FieldError, fieldProblem } from '../input/problems.ts';
-
 import { type Given, localOperation, type OperationDeps } from '../operation.ts';
 import { BY, flag, line, projectId } from '../option.ts';
 import { recordAction, recordedActor } from '../record-actions.ts';

@@ -9,7 +9,6 @@ import { lockCursor } from '../../../core/store/chain/cursor.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText } from '../command-words.ts';
 import { localOperation, type NodeDeps, type ReadSolidDeps } from '../operation.ts';
-
 import { needed, networkName } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { withNodesOf } from '../select.ts';

@@ -18,11 +18,9 @@ import { maybe, type Row, statement, text } from '../../../core/store/db/stateme
 import { type Annulment, outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, writeText } from '../command-words.ts';
-
 import { clip, quote } from '../input/problems.ts';
 import { readReason } from '../input/readers.ts';
 import { localOperation, type NodeDeps, type ReadSolidDeps } from '../operation.ts';
-
 import { DECIDED_BY, flag, line, lines, networkName } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { withNodesOf } from '../select.ts';

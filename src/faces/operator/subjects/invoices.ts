@@ -410,12 +410,12 @@ export const createInvoiceByHand = localOperation({
     const deadlineClock = typeof clock === 'function' ? await clock() : clock;
     return db.transaction(async (tx) => {
       const keyId = await ensureKey(tx, project.id, own);
-      const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };
       const { network, policy, maxSurchargeMicro, invoiceLifetimeMs } = project;
       const rule = { network, policy, maxSurchargeMicro, invoiceLifetimeMs };
+      const input = { ...wanted, ...rule, keyId, projectId: project.id, idempotencyKey };
       const created = await createInvoice(
         { ...own, ...(deadlineClock && { deadlineClock }), db: { ...db, ...tx } },
-        { ...input, ...rule },
+        input,
       );
       if (created.kind !== 'created' && created.kind !== 'replayed')
         throw new AppError('CONFLICT', whyNot(created, wanted, keyId));

@@ -13,16 +13,14 @@ import { authorize } from '../authorize.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import type { NodeDeps, OperationDeps } from '../operation.ts';
 import { selectNetwork } from '../select.ts';
-import { adviseOnBooks, noteReconciled, type ReconciledAddress, reconcileNow } from './balances.ts';
+import { adviseOnBooks, noteReconciled, reconcileNow } from './balances.ts';
 import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';
 import {
   adviseOnDifferences,
-  type RescannedView,
   rescanRange,
   sayRescanned,
   sayUnattested,
   sayVerified,
-  type VerifiedRangeView,
   verifyRange,
 } from './chain-ranges.ts';
 
@@ -56,33 +54,7 @@ function nameWork({ kind, range }: JobWork): string {
   return range === null ? `${kind} all addresses` : `${kind} blocks ${range.from} to ${range.to}`;
 }
 
-/**
- * A job in this process. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
- * the outcome in the command's words. `result` is `null` until the job is done. `odd` lists at most 1,000 addresses that aren't good, each
- * with a comment.
- */
-export type JobView = {
-  jobId: string;
-  network: Network;
-  kind: JobKind;
-  from: number | null;
-  to: number | null;
-  startedBy: string;
-  startedAt: string;
-  endedAt: string | null;
-  state: Job['state'];
-  done: number;
-  total: number | null;
-  perSecond: number | null;
-  found: number;
-  said: Text[];
-  result:
-    | { verified: VerifiedRangeView }
-    | { rescanned: RescannedView }
-    | { books: { node: string; total: number; good: number; odd: { row: ReconciledAddress; note: string }[] } }
-    | null;
-};
-
+export type JobView = ReturnType<typeof describeJob>;
 export type JobListView = { network: Network; data: JobView[] };
 
 /** Limits how many database connections this work uses at once. Further work waits for a free one. */
@@ -100,9 +72,6 @@ export function limitConnections(db: Database, atOnce: number): Database {
 type Progress = { done: number; total: number | null; found: number };
 type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
 
-/** What a job found, in words and as data. */
-type Outcome = { said: (Text | null)[]; result: NonNullable<JobView['result']> };
-
 /** More addresses add no information. */
 const MAX_ODD = 1000;
 
@@ -110,7 +79,7 @@ const MAX_ODD = 1000;
  * Runs the job's use case. Thousands of addresses may have correct balances, so only their number is kept. Throws the errors of the use case
  * and of `signal`.
  */
-async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
+async function runJob(deps: WorkDeps, actor: Actor, work: JobWork) {
   if (work.kind === 'reconcile') {
     const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
     const { view, hints } = await reconcileNow({ ...deps, onProgress }, { addresses: [] });
@@ -143,7 +112,8 @@ type Job = {
   readonly state: 'running' | 'stopping' | 'done' | 'stopped' | 'failed';
   readonly endedAt: UnixMs | null;
   readonly progress: Progress;
-  readonly outcome: Outcome | null;
+  /** What the job found, in words and as data. */
+  readonly outcome: Awaited<ReturnType<typeof runJob>> | null;
   /** Why the job failed. Unexpected errors appear only in the log. */
   readonly error: AppError | null;
 };
@@ -234,16 +204,21 @@ function busy({ order, startedBy, startedAt }: Job): AppError {
   );
 }
 
-/** Describes a job for the console. */
-function describeJob(job: Job, now: UnixMs): JobView {
+/**
+ * Describes a job in this process for the console. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
+ * the outcome in the command's words. `result` is `null` until the job is done. `odd` lists at most 1,000 addresses that aren't good, each
+ * with a comment.
+ */
+function describeJob(job: Job, now: UnixMs) {
   const { jobId, order, startedBy, startedAt, endedAt, state, progress, outcome } = job;
   const seconds = ((endedAt ?? now) - startedAt) / 1000;
+  const said: readonly (Text | null)[] = outcome?.said ?? sayEnd(job);
   return {
     ...{ jobId, network: order.network, kind: order.kind },
     ...{ from: order.range?.from ?? null, to: order.range?.to ?? null },
     ...{ startedBy, startedAt: toIso(startedAt), endedAt: endedAt && toIso(endedAt), state, ...progress },
     perSecond: seconds > 0 && progress.done > 0 ? progress.done / seconds : null,
-    said: (outcome?.said ?? sayEnd(job)).filter((each) => each !== null),
+    said: said.filter((each) => each !== null),
     result: outcome?.result ?? null,
   };
 }

@@ -138,7 +138,7 @@ export function keyStatusOf(
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
 }
 
-export type NewKey = {
+type NewKey = {
   name: string;
   expiresAt: UnixMs | null;
   allowedCidrs: string[] | null;

@@ -14,7 +14,6 @@ import { insertLogo, type Logo } from '../../../core/store/ledger/logos.ts';
 import type { ProjectSettings } from '../../../core/store/ledger/projects.ts';
 import { clip, detectSecret, detectSecretInNote, fieldProblem, nameProblem } from '../input/problems.ts';
 import { parseDuration } from '../input/readers.ts';
-
 import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 

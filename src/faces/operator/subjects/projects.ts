@@ -55,7 +55,6 @@ import { argument, BY, flag, projectArgument } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { listApiKeys } from './keys.ts';
-
 import {
   describeSurcharge,
   linkProblems,

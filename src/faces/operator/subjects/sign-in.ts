@@ -54,7 +54,6 @@ import {
   totpSecretsOf,
   totpStepOf,
 } from '../people/sign-in-proofs.ts';
-
 import { recordAction } from '../record-actions.ts';
 import { hashToken, loginOf } from './people.ts';
 import { type From, openSession, personActor, type Session, type StartedSession, steppedUpUntil } from './sessions.ts';
@@ -180,17 +179,11 @@ async function takeTotp(tx: Sql, { keyRing, now }: CodeDeps, person: PersonFacto
   return step !== null && consumeTotpStep(tx, person.id, step);
 }
 
-/** The contents of an invitation's page. `passkey` is `null` if browsers can't have one, such as at an IP address. */
-export type OpenInvitation = {
-  person: Pick<Person, 'login' | 'name' | 'role'>;
-  kind: 'invite' | 'reset';
-  expiresAt: UnixMs;
-  passkey: Awaited<ReturnType<typeof passkeyCreation>>;
-  totp: { secret: string; uri: string };
-};
-
-/** Reads an invitation without using it up so that link previews in chats do no harm. Returns `null` if it has ended or never existed. */
-export async function openInvitation(deps: SignInDeps, token: string): Promise<OpenInvitation | null> {
+/**
+ * Reads an invitation without using it up so that link previews in chats do no harm. Returns `null` if it has ended or never existed.
+ * `passkey` is `null` if browsers can't have one, such as at an IP address.
+ */
+export async function openInvitation(deps: SignInDeps, token: string) {
   const found = await findInvitation(deps.db, hashToken(token), deps.now());
   if (found === null) return null;
   const { person, kind, expiresAt } = found;
@@ -201,6 +194,8 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
     totp: totpLink(secret, { login: person.login, issuer: `Quittance ${new URL(deps.consoleUrl).host}` }),
   };
 }
+
+export type OpenInvitation = NonNullable<Awaited<ReturnType<typeof openInvitation>>>;
 
 /** `name` is the name that the person gives the passkey. `code` is from the app that scanned this invitation's secret. */
 export type Redemption = NewPasskey | { password: string; code: string };

@@ -23,7 +23,6 @@ import { columnsText } from '../command-words.ts';
 import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
 import { clip, detectSecret, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
 import { notAnId, readId, readNote } from '../input/readers.ts';
-
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

@@ -279,14 +279,7 @@ export const addEndpoint = operation({
 });
 
 /** Ids are UUIDs, `secret` is `whsec_…`. `eventTypes` is null for all types. */
-export type NewEndpoint = {
-  id: string;
-  projectId: string;
-  url: string;
-  secret: string;
-  description?: string;
-  eventTypes?: readonly string[] | null;
-};
+export type NewEndpoint = Parameters<typeof insertWebhookEndpoint>[1] & { secret: string };
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 
 /**

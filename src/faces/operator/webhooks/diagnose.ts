@@ -291,17 +291,10 @@ const CONNECTIONS: readonly KnownConnection[] = [
  * `{"error":"webhook_verification_failed","code":"SIGNATURE_MISMATCH","message":"…","diagnosis":{"receivedAt":1790000000,
  * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. Values that the middleware doesn't know are `null`.
  */
-type DiagnosticAnswer = {
-  code: string;
-  receivedAt: number | null;
-  bodySha256: string | null;
-  bodyBytes: number | null;
-  /** The check value for each secret that the receiver has. */
-  secretChecks: readonly string[] | null;
-};
+type DiagnosticAnswer = NonNullable<ReturnType<typeof readDiagnosticAnswer>>;
 
 /** Reads a diagnostic response, which anyone could have written. Returns `null` if the bytes aren't one. */
-function readDiagnosticAnswer(answer: Uint8Array | null): DiagnosticAnswer | null {
+function readDiagnosticAnswer(answer: Uint8Array | null) {
   if (answer === null) return null;
   const root = parseObject(new TextDecoder().decode(answer));
   if (root['error'] !== 'webhook_verification_failed' || typeof root['code'] !== 'string') return null;
@@ -312,6 +305,7 @@ function readDiagnosticAnswer(answer: Uint8Array | null): DiagnosticAnswer | nul
     receivedAt: readCount(receivedAt),
     bodySha256: matching(bodySha256, /^[0-9a-f]{64}$/),
     bodyBytes: readCount(bodyBytes),
+    /** The check value for each secret that the receiver has. */
     secretChecks: matching(secretCheck, /^[0-9a-f]{8}(,[0-9a-f]{8}){0,15}$/)?.split(',') ?? null,
   };
 }
@@ -436,18 +430,17 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
     );
   }
   if (secretChecks !== null && secrets === null) {
-    return {
-      ...{ code: 'signature', certainty: 'likely' },
-      problem:
-        'the receiver saw the correct body but computed a different signature: it probably uses a different secret',
-      fix: "the secrets cannot be decrypted here for a comparison: set QUITTANCE_MASTER_KEY to the service's key, and try again",
-    };
+    return likely(
+      'signature',
+      'the receiver saw the correct body but computed a different signature: it probably uses a different secret',
+      "the secrets cannot be decrypted here for a comparison: set QUITTANCE_MASTER_KEY to the service's key, and try again",
+    );
   }
-  return {
-    ...{ code: 'signature', certainty: 'likely' },
-    problem: 'the receiver could not verify the signature, although it saw the correct body',
-    fix: 'look for a proxy that changes webhook-id, webhook-timestamp or webhook-signature, and check whether the secret was changed in the meantime',
-  };
+  return likely(
+    'signature',
+    'the receiver could not verify the signature, although it saw the correct body',
+    'look for a proxy that changes webhook-id, webhook-timestamp or webhook-signature, and check whether the secret was changed in the meantime',
+  );
 }
 
 function proven(code: string, problem: string, fix: Text): Diagnosis {
