@@ -66,14 +66,13 @@ export async function inGroups<Item, Result>(
   return results;
 }
 
-/** Items that are waiting for work. Adding an item that is already waiting has no effect. */
-export type Slices<Item> = { add(item: Item): void; remove(item: Item): void };
+export type Slices<Item> = ReturnType<typeof inSlices<Item>>;
 
 /**
  * Runs `work` for many items without blocking the process: after every `sliceMs` of work, it yields to the event loop. `work` must not
- * throw.
+ * throw. Adding an item that is already waiting has no effect.
  */
-export function inSlices<Item>(sliceMs: number, work: (item: Item) => void): Slices<Item> {
+export function inSlices<Item>(sliceMs: number, work: (item: Item) => void) {
   const waiting = new Set<Item>();
   let isPlanned = false;
   const plan = () => {
@@ -92,13 +91,11 @@ export function inSlices<Item>(sliceMs: number, work: (item: Item) => void): Sli
     plan();
   };
   return {
-    add: (item) => {
+    add: (item: Item) => {
       waiting.add(item);
       plan();
     },
-    remove: (item) => {
-      waiting.delete(item);
-    },
+    remove: (item: Item) => void waiting.delete(item),
   };
 }
 
@@ -134,6 +131,21 @@ async function rest(tookMs: number): Promise<void> {
     await sleep(Math.max(LEAST_REST_MS, tookMs / 4));
     if (performance.eventLoopUtilization(before).utilization < BUSY) return;
   } while (performance.now() < untilMs);
+}
+
+/** Waits for `work`. If the signal is aborted, rejects with its reason and ignores the result of `work`. */
+export async function unlessAborted<Output>(signal: AbortSignal, work: () => Promise<Output>): Promise<Output> {
+  signal.throwIfAborted();
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work(), aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 /** A semaphore that runs up to `maxAtOnce` tasks concurrently and queues the others. The caller must limit the queue. */

@@ -1,15 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Dispatcher, request } from 'undici';
 import { assertNever } from '../../core/domain/assert-never.ts';
 import { AppError } from '../../core/domain/errors.ts';
+import { decodeId } from '../../core/domain/ids.ts';
+import { unlessAborted } from '../../core/runtime/concurrency.ts';
+import { type Backoff, backoffMs } from '../../core/runtime/loop.ts';
+import { asObject, parseObject } from '../../core/runtime/parse-object.ts';
+import { readRetryAfter } from '../../core/webhooks/send.ts';
 import { printable } from '../../faces/operator/input/problems.ts';
-import { backoff, pause, whileWanted } from './pause.ts';
-import { readEvent } from './read-event.ts';
-import { type FeedSource, readFeed } from './read-feed.ts';
-import type { FeedPage } from './split-feed.ts';
+import { type FeedPage, splitFeed } from './split-feed.ts';
 
-export type FeedReader = {
-  /** Returns the page after an event, or the first page for `null`. Waits while the server is unavailable, and says so once. */
-  read(after: string | null, limit: number): Promise<FeedPage>;
-};
+export type FeedReader = ReturnType<typeof createFeedReader>;
 
 const AWAY = { firstMs: 1000, longestMs: 30_000 };
 /** Rate limits and failovers take less time. A longer wait would look as if the command hangs. */
@@ -19,13 +20,14 @@ const MAX_RETRY_AFTER_MS = 5 * 60_000;
 export function createFeedReader(
   source: FeedSource,
   { note, signal }: { note: (text: string) => void; signal: AbortSignal },
-): FeedReader {
+) {
   const { server } = source;
   let failures = 0;
   return {
-    read: async (after, limit) => {
+    /** Returns the page after an event, or the first page for `null`. Waits while the server is unavailable, and says so once. */
+    read: async (after: string | null, limit: number): Promise<FeedPage> => {
       for (;;) {
-        const answer = await whileWanted(readFeed(source, { after, limit }), signal);
+        const answer = await unlessAborted(signal, () => readFeed(source, { after, limit }));
         switch (answer.kind) {
           case 'page':
             if (leadsNoFurther(answer.page, after))
@@ -68,4 +70,152 @@ function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): bo
 
 function noFeed(server: string, reason: string): AppError {
   return new AppError('INVALID_ARGUMENT', `${server} does not respond like a Quittance server: ${printable(reason)}`);
+}
+
+/** Waits for some time. If the signal is aborted, rejects with its reason. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+}
+
+/** The pause after several failures in a row, minus a random part of up to one half. */
+export function backoff(failures: number, limits: Backoff): number {
+  return backoffMs(failures, limits) * (0.5 + Math.random() / 2);
+}
+
+/** The displayed parts of an event in the feed. Texts are unescaped, so the code that shows them must escape them. */
+export type ShownEvent = { id: string; type: string; invoiceId: string | null; externalId: string | null };
+
+/** Reads the displayed parts of an event; `null` if the bytes aren't an event. */
+export function readEvent(body: Uint8Array): ShownEvent | null {
+  const { id, type, data } = parseObject(Buffer.from(body).toString());
+  if (typeof id !== 'string' || decodeId('evt', id) === null || typeof type !== 'string') return null;
+  const { invoiceId, externalId } = asObject(data);
+  return { id, type, invoiceId: textOf(invoiceId), externalId: textOf(externalId) };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** An event from the feed: its bytes as text, and its parsed content. */
+export type FeedEvent = { id: string; type: string; data: Record<string, unknown>; body: string };
+
+/** Waits for a matching event in the feed. */
+export type Until = (isIt: (event: FeedEvent) => boolean) => Promise<FeedEvent>;
+
+/** The maximum number of events that the feed returns at a time. */
+export const PAGE = 100;
+const POLL_MS = 100;
+
+/** Returns a function that waits for a matching event. It checks each event from now on exactly once. */
+export async function followFrom(feed: FeedReader, signal: AbortSignal): Promise<Until> {
+  let { latest: cursor } = await feed.read(null, 1);
+  return async (isIt) => {
+    for (;;) {
+      const page = await feed.read(cursor, PAGE);
+      for (const bytes of page.events) {
+        const event = toEvent(bytes);
+        cursor = event.id;
+        if (isIt(event)) return event;
+      }
+      if (!page.hasMore) await pause(POLL_MS, signal);
+    }
+  };
+}
+
+function toEvent(bytes: Uint8Array): FeedEvent {
+  const event = readEvent(bytes);
+  if (event === null) throw new AppError('SANDBOX_REFUSED', 'the sandbox feed contains something that is not an event');
+  const body = Buffer.from(bytes).toString();
+  return { id: event.id, type: event.type, data: asObject(parseObject(body)['data']), body };
+}
+
+/** The outcome of reading the feed once. Only `away` may be temporary. Texts are as the server sent them, shortened but unescaped. */
+type FeedAnswer =
+  | { kind: 'page'; page: FeedPage }
+  | { kind: 'away'; reason: string; retryAfterMs: number | null }
+  | { kind: 'key-refused' }
+  | { kind: 'cursor-unknown' }
+  | { kind: 'no-feed'; reason: string };
+
+/** `server` is a URL without a trailing slash. */
+type FeedSource = { server: string; apiKey: string; dispatcher?: Dispatcher };
+
+/** This is more than enough for a page of 100 events, each of which has less than 20 KB. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const TIMEOUT_MS = 15_000;
+/** The maximum number of characters to show of an answer. */
+const MAX_SHOWN = 300;
+
+/** Reads one page: the oldest `limit` events (1 to 100) after the event `after`, or from the first one. Never throws. */
+async function readFeed(
+  { server, apiKey, dispatcher }: FeedSource,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<FeedAnswer> {
+  const query = `limit=${limit}${after === null ? '' : `&after=${after}`}`;
+  try {
+    const { statusCode, headers, body } = await request(`${server}/v1/events?${query}`, {
+      ...(dispatcher === undefined ? {} : { dispatcher }),
+      headers: { 'x-api-key': apiKey, accept: 'application/json' },
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      signal: AbortSignal.timeout(2 * TIMEOUT_MS),
+    });
+    const bytes = await readBounded(body);
+    if (bytes === null) return { kind: 'no-feed', reason: `the response has more than ${MAX_ANSWER_BYTES} bytes` };
+    return judge(statusCode, headers, bytes);
+  } catch (error) {
+    return { kind: 'away', reason: describeConnectionFailure(error), retryAfterMs: null };
+  }
+}
+
+async function readBounded(body: Dispatcher.ResponseData['body']): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_ANSWER_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function judge(status: number, headers: Dispatcher.ResponseData['headers'], bytes: Buffer): FeedAnswer {
+  const text = bytes.toString();
+  if (status === 200) {
+    const page = splitFeed(bytes);
+    if (page !== null) return { kind: 'page', page };
+    return { kind: 'no-feed', reason: `it returned 200, but not a page of events: ${excerpt(text)}` };
+  }
+  // `{"code":"INVALID_REQUEST","detail":"…","errors":[{"field":"after","code":"…","message":"…"}]}`, or anything else.
+  const { detail, errors } = parseObject(text);
+  if (status === 401) return { kind: 'key-refused' };
+  if (status === 400 && Array.isArray(errors) && errors.some((error) => error?.field === 'after'))
+    return { kind: 'cursor-unknown' };
+  if (status === 429 || status >= 500) {
+    const retryAfterMs = readRetryAfter(headers['retry-after'], Date.now());
+    return { kind: 'away', reason: `it returned ${status}`, retryAfterMs };
+  }
+  if (status >= 300 && status < 400) {
+    return {
+      kind: 'no-feed',
+      reason: `it returned ${status}, but Quittance does not follow redirects: use the final URL`,
+    };
+  }
+  return { kind: 'no-feed', reason: `it returned ${status}: ${excerpt(typeof detail === 'string' ? detail : text)}` };
+}
+
+function excerpt(text: string): string {
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** Describes a connection failure in a few words, without any part of the URL. */
+export function describeConnectionFailure(error: unknown): string {
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  const label = String(code ?? name);
+  if (label === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)';
+  if (/^(ENOTFOUND|EAI_)/.test(label)) return `its name does not resolve (${label})`;
+  if (/TIMEOUT|^ETIMEDOUT$|^TimeoutError$/.test(label)) return 'it does not respond in time';
+  if (/CERT|TLS|SSL|SIGNATURE|^EPROTO$/.test(label)) return `its certificate is not accepted (${label})`;
+  return `the connection failed (${/^\w{1,60}$/.test(label) ? label : 'unknown'})`;
 }

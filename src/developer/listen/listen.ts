@@ -1,15 +1,22 @@
 import { createHmac } from 'node:crypto';
 import { Agent, type Dispatcher, request } from 'undici';
 import { AppError } from '../../core/domain/errors.ts';
+import { unlessAborted } from '../../core/runtime/concurrency.ts';
 import { parseObject } from '../../core/runtime/parse-object.ts';
 import { redactAnswer } from '../../core/webhooks/redact.ts';
 import { USER_AGENT } from '../../core/webhooks/send.ts';
 import { formatSecret, signWebhook } from '../../core/webhooks/sign.ts';
 import { printable } from '../../faces/operator/input/problems.ts';
-import { createFeedReader, type FeedReader } from './follow-feed.ts';
-import { backoff, pause, whileWanted } from './pause.ts';
-import { type FeedEvent, readEvent } from './read-event.ts';
-import { describeConnectionFailure } from './read-feed.ts';
+import {
+  backoff,
+  createFeedReader,
+  describeConnectionFailure,
+  type FeedReader,
+  PAGE,
+  pause,
+  readEvent,
+  type ShownEvent,
+} from './follow-feed.ts';
 import type { ListenSettings } from './settings.ts';
 import { type ListenState, openListenState } from './state.ts';
 
@@ -21,7 +28,7 @@ type Answered = Extract<Forwarded, { kind: 'answered' }>;
  */
 export type ListenReport =
   | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
-  | ({ kind: 'event'; at: string } & FeedEvent & Omit<Answered, 'kind'> & { before: string | null });
+  | ({ kind: 'event'; at: string } & ShownEvent & Omit<Answered, 'kind'> & { before: string | null });
 
 /** `note` receives additional information for people. `stateDir` stores the last event that was forwarded. */
 type ListenControl = {
@@ -34,8 +41,6 @@ type ListenControl = {
 
 const POLL_MS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** The maximum number of events that the feed returns at a time. */
-const PAGE = 100;
 /**
  * If the command is stopped after an event was posted, it still waits this long for the response, so that the event doesn't have to be sent
  * again.
@@ -130,9 +135,8 @@ async function forwardUntilAnswered(
   for (let failures = 0; ; ) {
     control.signal.throwIfAborted();
     const patience = lastAnswer(control.signal, () => control.note(`waiting for the response to ${event.id} …`));
-    const result = await whileWanted(forward({ url, secret, dispatcher }, event), patience.signal).finally(
-      patience.clear,
-    );
+    const post = () => forward({ url, secret, dispatcher }, event);
+    const result = await unlessAborted(patience.signal, post).finally(patience.clear);
     if (result.kind === 'answered') {
       if (failures > 0) control.note(`${url.href} responds again`);
       return result;

@@ -11,15 +11,7 @@ import { writePrivateFile } from '../../core/runtime/private-file.ts';
 /** Each route has its own state, so forwarding the same key to another URL starts independently. */
 export type Route = { server: string; keyId: string; forwardTo: string };
 
-/** How far forwarding has got. Belongs to this process until `release`. */
-export type ListenState = {
-  path: string;
-  /** Returns the last answered event, `null` before the first one, or undefined if nothing was forwarded before. */
-  read(): Promise<string | null | undefined>;
-  /** Writes completely or not at all, and is on disk when it returns. */
-  write(cursor: string | null): Promise<void>;
-  release(): Promise<void>;
-};
+export type ListenState = Awaited<ReturnType<typeof openListenState>>;
 
 /** Returns the state directory according to the XDG base directory specification, which treats a relative path as unset. */
 export function stateDirectory(env: NodeJS.ProcessEnv): string {
@@ -28,15 +20,20 @@ export function stateDirectory(env: NodeJS.ProcessEnv): string {
   return join(base, 'quittance/listen');
 }
 
-/** Locks a route's state. Throws `CONFLICT` if another process holds the lock. */
-export async function openListenState(dir: string, route: Route): Promise<ListenState> {
+/**
+ * Opens a route's state: how far forwarding has got. It belongs to this process until `release`. Throws `CONFLICT` if another process holds
+ * the lock.
+ */
+export async function openListenState(dir: string, route: Route) {
   const name = createHash('sha256').update(JSON.stringify(route)).digest('hex').slice(0, 32);
   const path = join(dir, `${name}.json`);
   const lock = await takeLock(dir, `${name}.lock`, route);
   return {
     path,
+    /** Returns the last answered event, `null` before the first one, or undefined if nothing was forwarded before. */
     read: () => readState(path, route),
-    write: (cursor) =>
+    /** Writes completely or not at all, and is on disk when it returns. */
+    write: (cursor: string | null) =>
       writePrivateFile(path, `${JSON.stringify({ version: 1, ...route, cursor })}\n`).catch((error: unknown) => {
         throw unusable(dir, error);
       }),

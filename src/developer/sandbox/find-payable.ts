@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CONTROL_PATH } from '@quittance/devnet/node/control';
 import { request } from 'undici';
 import { isCheckoutToken } from '../../core/domain/checkout-token.ts';
 import { AppError } from '../../core/domain/errors.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../core/domain/invoice.ts';
+import { unixMs } from '../../core/domain/time.ts';
+import { systemClock } from '../../core/runtime/clock.ts';
+import type { Database } from '../../core/store/db/database.ts';
 import { findCheckoutInvoice } from '../../core/store/ledger/checkout.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
-import { findIdOfOrder } from './sandbox-project.ts';
+import type { SandboxFile } from './sandbox-file.ts';
+import { bringDeadlineForward, findIdOfOrder } from './sandbox-project.ts';
 import type { Sandbox } from './with-sandbox.ts';
 
 /** A sandbox's invoice with everything that its payer needs to know. */
@@ -86,4 +92,77 @@ export async function orderInvoice(
   });
   const answer = (await response.body.json()) as { invoiceId?: string; detail?: string };
   return { ...answer, status: response.statusCode };
+}
+
+const POLL_MS = 50;
+
+/** There is a block at least every minute, and the watcher reads it a moment later. */
+const EXPIRY_TIMEOUT_MS = 150_000;
+
+/**
+ * Brings an invoice's deadline forward to now and waits until the next block makes it EXPIRED. Throws `CONFLICT` if the invoice already has
+ * its payment, or `SANDBOX_REFUSED` if it doesn't expire.
+ */
+export async function letExpire(db: Database, { checkoutToken, reference, readStatus }: Payable): Promise<void> {
+  await bringDeadlineForward(db, checkoutToken, unixMs(systemClock.now()));
+  const deadlineMs = performance.now() + EXPIRY_TIMEOUT_MS;
+  for (; performance.now() < deadlineMs; await delay(POLL_MS)) {
+    const status = await readStatus();
+    if (status === 'EXPIRED') return;
+    if (status !== 'PENDING') {
+      throw new AppError('CONFLICT', `${reference} already has a payment (${status}), so it cannot be paid late`);
+    }
+  }
+  throw new AppError('SANDBOX_REFUSED', `${reference} did not expire within ${EXPIRY_TIMEOUT_MS / 1000} seconds`);
+}
+
+export type OrphanedPayment = { blockNumber: number; blocks: number; wasConfirming: boolean };
+
+/**
+ * If the payment's block is this many blocks above the solid one, the payment is orphaned even if its invoice wasn't seen CONFIRMING,
+ * because two more blocks would make it solid.
+ */
+const SAFE_BLOCKS = 2;
+
+/** The payment may miss the next block. */
+const BLOCK_TIMEOUT_MS = 150_000;
+
+/**
+ * Waits until a payment is in a block and its invoice is CONFIRMING. Then makes devnet orphan that block and drop the payment; the block's
+ * other payments reappear. It doesn't wait for CONFIRMING if the payment would soon be irreversible. Throws `SANDBOX_REFUSED`.
+ */
+export async function orphanPayment(
+  { nodeUrl }: Pick<SandboxFile, 'nodeUrl'>,
+  { readStatus }: Payable,
+  txId: string,
+): Promise<OrphanedPayment> {
+  const deadlineMs = performance.now() + BLOCK_TIMEOUT_MS;
+  for (; performance.now() < deadlineMs; await delay(POLL_MS)) {
+    type Info = { blockNumber?: number };
+    const { blockNumber } = (await post<Info>(nodeUrl, '/wallet/gettransactioninfobyid', { value: txId })).body;
+    if (blockNumber === undefined) continue;
+    const wasConfirming = (await readStatus()) === 'CONFIRMING';
+    type Solid = { block_header: { raw_data: { number?: number } } };
+    const solid = (await post<Solid>(nodeUrl, '/walletsolidity/getblock', {})).body.block_header.raw_data.number ?? 0;
+    if (!wasConfirming && blockNumber - solid > SAFE_BLOCKS) continue;
+    type Orphaned = { orphaned?: number; error?: string };
+    const order = { transactionId: txId, keepOthers: true };
+    const { status, body } = await post<Orphaned>(nodeUrl, CONTROL_PATH, order);
+    const { orphaned, error } = body;
+    if (status === 200 && orphaned !== undefined) return { blockNumber, blocks: orphaned, wasConfirming };
+    throw new AppError('SANDBOX_REFUSED', `the local network cannot orphan block ${blockNumber}: ${error ?? status}`);
+  }
+  throw new AppError(
+    'SANDBOX_REFUSED',
+    `the payment ${txId} was still not in any block after ${BLOCK_TIMEOUT_MS / 1000} seconds`,
+  );
+}
+
+async function post<Answer>(nodeUrl: string, path: string, body: object): Promise<{ status: number; body: Answer }> {
+  const response = await request(nodeUrl + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.statusCode, body: (await response.body.json()) as Answer };
 }

@@ -5,9 +5,14 @@ import { encodeId } from '../../core/domain/ids.ts';
 import { formatAmount } from '../../core/domain/money.ts';
 import type { ScenarioResult } from '../scenarios/pay-scenario.ts';
 import { type Scenario, scenarioOf } from '../scenarios/scenarios.ts';
-import { findPayable, orderInvoice, type Payable } from './find-payable.ts';
-import { letExpire } from './let-expire.ts';
-import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';
+import {
+  findPayable,
+  letExpire,
+  type OrphanedPayment,
+  orderInvoice,
+  orphanPayment,
+  type Payable,
+} from './find-payable.ts';
 import { type SentView, sendOnDevnet, showSent } from './pay-on-devnet.ts';
 import { findInvoiceOfAmount } from './sandbox-project.ts';
 import { type Sandbox, withSandbox } from './with-sandbox.ts';

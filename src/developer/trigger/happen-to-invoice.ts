@@ -6,13 +6,11 @@ import { systemClock } from '../../core/runtime/clock.ts';
 import { requestClaim } from '../../core/store/ledger/lookup.ts';
 import { commandActor } from '../../faces/operator/actor.ts';
 import { resolveTransfers } from '../../faces/operator/subjects/transfer-decisions.ts';
-import { findPayable, orderInvoice, type Payable } from '../sandbox/find-payable.ts';
-import { letExpire } from '../sandbox/let-expire.ts';
-import { orphanPayment } from '../sandbox/orphan-payment.ts';
+import type { FeedEvent, Until } from '../listen/follow-feed.ts';
+import { findPayable, letExpire, orderInvoice, orphanPayment, type Payable } from '../sandbox/find-payable.ts';
 import { sendPayment } from '../sandbox/pay-invoice.ts';
 import type { Sandbox } from '../sandbox/with-sandbox.ts';
 import type { Trigger } from './triggers.ts';
-import type { FeedEvent, Until } from './until.ts';
 
 /** The fields for creating the invoice, if they matter. */
 export type InvoiceOptions = { amount?: string | undefined; externalId?: string | undefined };

@@ -20,12 +20,10 @@ import { refundTransfer as tieRefund } from '../../faces/operator/subjects/trans
 import { enableEndpoint } from '../../faces/operator/subjects/webhook-sending.ts';
 import { addEndpoint, listEndpoints, updateEndpoint } from '../../faces/operator/subjects/webhooks.ts';
 import type { Config } from '../../server/config/config.ts';
-import { createFeedReader } from '../listen/follow-feed.ts';
-import { pause } from '../listen/pause.ts';
+import { createFeedReader, type FeedEvent, followFrom, pause, type Until } from '../listen/follow-feed.ts';
 import { type Sandbox, withSandbox } from '../sandbox/with-sandbox.ts';
 import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
-import { type FeedEvent, followFrom, type Until } from './until.ts';
 
 /** There is a block at least every minute, and the watcher reads it a moment later. Everything else takes seconds. */
 const WAIT_MS = 180_000;

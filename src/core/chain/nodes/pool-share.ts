@@ -1,16 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../domain/errors.ts';
+import { retryableError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { createSemaphore } from '../../runtime/concurrency.ts';
+import { createSemaphore, unlessAborted } from '../../runtime/concurrency.ts';
 import type { Node } from './node.ts';
 import { ALONE, createNodePause, type NodePause } from './node-pause.ts';
 import type { NodePool } from './node-pool.ts';
-
-type Options = {
-  /** Aborts pending requests and rejects all later ones, with the signal's reason. */
-  signal: AbortSignal;
-  now(): UnixMs;
-};
 
 /** If a node accepts only a few requests per second, the watcher has to wait for at most this many requests of the long-running work. */
 const AT_ONCE = 2;
@@ -25,9 +19,9 @@ const NEEDED_A_DAY = 92_340;
 /**
  * Returns a view of the pool for long-running work that can wait, while a watcher that can't wait uses the same nodes. It makes few
  * concurrent requests, and leaves enough of a node's daily limit for the watcher and payers until midnight (UTC). A wrong answer pauses the
- * node only for this work.
+ * node only for this work. `signal` aborts pending requests and rejects all later ones, with its reason.
  */
-export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
+export function poolShare(pool: NodePool, { signal, now }: { signal: AbortSignal; now(): UnixMs }): NodePool {
   const inTurn = createSemaphore(AT_ONCE);
   const pauses = new Map<string, NodePause>();
   const clockMs = () => performance.now();
@@ -65,19 +59,5 @@ function leaveOthersTheirs({ origin, requestsLeft }: Node, now: UnixMs): void {
   const needed = Math.ceil((NEEDED_A_DAY * (DAY_MS - (now % DAY_MS))) / DAY_MS);
   if (left === null || left > needed) return;
   const message = `${origin} was not queried: its last ${left} requests for today are reserved for the watcher and for payers; try again tomorrow (UTC), or add a node`;
-  throw new AppError('NODE_REFUSED', message, { retryable: true });
-}
-
-async function unlessAborted<Answer>(signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
-  signal.throwIfAborted();
-  let stop = () => {};
-  const stopped = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([ask(), stopped]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+  throw retryableError('NODE_REFUSED', message);
 }

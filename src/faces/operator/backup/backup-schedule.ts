@@ -3,6 +3,7 @@ import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { type Leading, loopWhileLeading } from '../../../core/payments/leading.ts';
 import { whileLeading } from '../../../core/payments/watching.ts';
+import { unlessAborted } from '../../../core/runtime/concurrency.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
 import type { Loop } from '../../../core/runtime/loop.ts';
@@ -210,11 +211,11 @@ async function makeVerifiedBackup(
   const path = await directory.begin(now());
   const source = {
     db,
-    kind: 'external',
-    isStartedHere: false,
     connection,
     now,
     keyRing,
+    kind: 'external',
+    isStartedHere: false,
     release: readVersion(),
   } as const;
   const encryption = { path, recipients: [...recipients, own.recipient], isFinal: false, signal };
@@ -225,8 +226,9 @@ async function makeVerifiedBackup(
       ...{ keyRing, identities: [own.identity], hooks: {}, now },
       follow: async () => 'scheduled backups do not read the chain',
       onRead: () => undefined,
+      // After an abort, the abandoned work fails on its own as soon as its database is gone.
       withScratch: (work) =>
-        withScratch({ log, needsOwnUser }, (scratch) => unlessAborted(AbortSignal.any([signal]), work(scratch))),
+        withScratch({ log, needsOwnUser }, (scratch) => unlessAborted(signal, () => work(scratch))),
       withRunning: (work) => work({ db }),
       describeError: reasonOf,
     },
@@ -245,13 +247,4 @@ function describeFault(view: View): string {
   return view.differences.length > 0
     ? 'its totals do not match its rows'
     : 'the backup contains data that is missing from the running ledger';
-}
-
-/** Rejects when the signal is aborted. The abandoned work fails on its own as soon as its database is gone. */
-function unlessAborted<Output>(signal: AbortSignal, work: Promise<Output>): Promise<Output> {
-  const stopped = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    if (signal.aborted) reject(signal.reason);
-  });
-  return Promise.race([work, stopped]);
 }
