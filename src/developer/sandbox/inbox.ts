@@ -149,13 +149,13 @@ function list(store: Store, query: URLSearchParams): object[] {
     );
 }
 
-type Store = { keep(received: Received): void; all(): Received[] };
+type Store = ReturnType<typeof openStore>;
 
 /**
  * Keeps the newest webhooks in memory and in a file. Each line in the file is one `Received`. A repeat adds a line with the same id so that
  * reading the file counts the attempts again. Lines damaged by a crash are skipped.
  */
-function openStore(file: string): Store {
+function openStore(file: string) {
   mkdirSync(dirname(file), { recursive: true });
   const kept = createShelf();
   for (const received of readLines(file)) kept.add(received);
@@ -163,7 +163,7 @@ function openStore(file: string): Store {
   let lines = 0;
   let isTorn = false;
   return {
-    keep: (received) => {
+    keep: (received: Received) => {
       try {
         appendFileSync(file, `${isTorn ? '\n' : ''}${JSON.stringify(received)}\n`);
         isTorn = false;
@@ -183,10 +183,10 @@ function openStore(file: string): Store {
 }
 
 /** A refused webhook is never treated as a repeat, because a forged one must not hide the genuine one with its id. */
-function createShelf(): { add(received: Received): void; all(): Received[] } {
+function createShelf() {
   let shelf: Received[] = [];
   return {
-    add: (received) => {
+    add: (received: Received) => {
       const { id, verified, attempts } = received;
       const earlier = verified && shelf.find((other) => other.verified && other.id === id);
       if (earlier) {

@@ -59,21 +59,17 @@ export async function fillSandbox(
   const end = now();
   const project = await createProject.run({ ...deps, networks: ['devnet'] }, actor, {
     ...{ name: `Filled shop with ${invoices} invoices`, network: 'devnet', expected: null },
-    ...{
-      maxSurchargeMicro: MAX_SURCHARGE_MICRO,
-      invoiceLifetimeMs: LIFETIME_MS,
-      maxUnpaid: null,
-      maxUnpaidPerMinute: null,
-    },
+    maxSurchargeMicro: MAX_SURCHARGE_MICRO,
+    invoiceLifetimeMs: LIFETIME_MS,
+    maxUnpaid: null,
+    maxUnpaidPerMinute: null,
   });
   const endpoint = await addEndpoint.run(deps, actor, {
-    ...{
-      projectId: project.projectId,
-      url: NOWHERE,
-      description: 'a receiver that no longer exists',
-      eventTypes: null,
-      secret: null,
-    },
+    projectId: project.projectId,
+    url: NOWHERE,
+    description: 'a receiver that no longer exists',
+    eventTypes: null,
+    secret: null,
   });
   const ids = {
     projectId: decodeId('prj', project.projectId) ?? '',
@@ -235,11 +231,9 @@ function writeOrder(rows: FilledRows, order: FilledOrder, story: Story, random: 
   const status = paidTransferId !== null ? 'PAID' : expiresAt < now ? 'EXPIRED' : 'PENDING';
   rows.invoices.push({
     ...{ id, project_id: projectId, network: NETWORK, address_id: address.id, idempotency_key: `fill-${n}-${id}` },
-    ...{
-      external_id: nameOf(n),
-      requested_micro: String(order.requestedMicro),
-      payable_micro: String(order.payableMicro),
-    },
+    external_id: nameOf(n),
+    requested_micro: String(order.requestedMicro),
+    payable_micro: String(order.payableMicro),
     ...{ status, checkout_token: order.token, created_at: toIso(createdAt), expires_at: toIso(expiresAt) },
     ...{ event_count: tell.count(), paid_transfer_id: paidTransferId },
   });
@@ -259,23 +253,19 @@ function writeTransfer(
   const from = accountToAddress(randomBytes(20).toString('hex') as AccountHex);
   const of = kind === 'unmatched' ? null : invoiceId;
   rows.transfers.push({
-    ...{
-      id,
-      project_id: projectId,
-      network: NETWORK,
-      address_id: address.id,
-      tx_id: `\\x${txId}`,
-      log_index: 0,
-      correction: 0,
-    },
+    id,
+    project_id: projectId,
+    network: NETWORK,
+    address_id: address.id,
+    tx_id: `\\x${txId}`,
+    log_index: 0,
+    correction: 0,
     ...{ block_number: blockNumber, block_id: blockIdOf(blockNumber), block_time: toIso(at), from_address: from },
     ...{ amount_micro: String(amountMicro), kind, invoice_id: of, reserved_micro: of && String(amountMicro) },
-    ...{
-      producer: bytes(20),
-      verified: 'proven',
-      nodes: ['sandbox fill'],
-      recorded_at: toIso(after(at, SOLID_AFTER_MS)),
-    },
+    producer: bytes(20),
+    verified: 'proven',
+    nodes: ['sandbox fill'],
+    recorded_at: toIso(after(at, SOLID_AFTER_MS)),
   });
   const seen = { txId, logIndex: 0, blockNumber, blockTime: at, from, amountMicro: microUsdt(amountMicro) };
   return { ...seen, id, to: address.address, invoiceId: of };
@@ -288,19 +278,15 @@ function sweepAddresses(rows: FilledRows, projectId: string): void {
     const last = transfers.at(-1);
     const sum = transfers.reduce((total, row) => total + BigInt(String(row['amount_micro'])), 0n);
     rows.outgoingTransfers.push({
-      ...{
-        network: NETWORK,
-        tx_id: bytes(32),
-        log_index: 0,
-        correction: 0,
-        project_id: projectId,
-        address_id: addressId,
-      },
-      ...{
-        block_number: last?.['block_number'] ?? 0,
-        block_id: last?.['block_id'] ?? null,
-        block_time: last?.['block_time'] ?? null,
-      },
+      network: NETWORK,
+      tx_id: bytes(32),
+      log_index: 0,
+      correction: 0,
+      project_id: projectId,
+      address_id: addressId,
+      block_number: last?.['block_number'] ?? 0,
+      block_id: last?.['block_id'] ?? null,
+      block_time: last?.['block_time'] ?? null,
       ...{ to_address: SAFE, amount_micro: String(sum), verified: 'proven', nodes: ['sandbox fill'] },
       recorded_at: last?.['recorded_at'] ?? null,
     });
@@ -328,14 +314,12 @@ function eventWriter(rows: FilledRows, order: FilledOrder & { id: string; expire
     const number = about.invoiceId === null ? 1 : sequence;
     const body = eventBody({ id, type, timestamp: at, projectId, sequence: number, data });
     rows.events.push({
-      ...{
-        id,
-        project_id: projectId,
-        network: NETWORK,
-        type,
-        invoice_id: about.invoiceId,
-        transfer_id: about.transferId,
-      },
+      id,
+      project_id: projectId,
+      network: NETWORK,
+      type,
+      invoice_id: about.invoiceId,
+      transfer_id: about.transferId,
       ...{ sequence: number, body, created_at: toIso(at), position: 0 },
     });
     writeDelivery(rows, order, { id, invoiceId: about.invoiceId, sequence: number, at }, random);

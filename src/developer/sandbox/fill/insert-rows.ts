@@ -13,6 +13,9 @@ import {
 } from '../../../core/store/db/sealed-tables.ts';
 import { count } from '../../../core/store/db/statement.ts';
 
+/**
+ * Each table comes after the tables that it refers to. Only invoices refer to later tables, which is checked at the end of the transaction.
+ */
 const COLUMNS = {
   addresses: 'id, project_id, network, account, address, policy, position, created_at, mac',
   invoices: `id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro, status, checkout_token,
@@ -30,56 +33,43 @@ const COLUMNS = {
 } as const;
 
 type FilledTable = keyof typeof COLUMNS;
+const TABLES = Object.keys(COLUMNS) as FilledTable[];
 /** A row by column name; bytes are written as `\x` and hex. */
 type FilledRow = Record<string, string | number | boolean | null | readonly string[]>;
 export type FilledRows = { [Table in FilledTable]: FilledRow[] };
 
-const insertInto = (table: FilledTable, sqlName: string) =>
-  commandOf(
+const insertInto = (table: FilledTable) => {
+  const sqlName = snakeCase(table);
+  return commandOf(
     `fill-${sqlName.replaceAll('_', '-')}`,
     `insert into ${sqlName} (${COLUMNS[table]})
      select ${COLUMNS[table]} from jsonb_populate_recordset(null::${sqlName}, $1::text::jsonb)`,
     (rows: readonly FilledRow[]) => [JSON.stringify(rows)],
   );
+};
 
-/**
- * Each table comes after the tables that it refers to. Only invoices refer to later tables, which is checked at the end of the transaction.
- */
-const INSERTS = {
-  addresses: insertInto('addresses', 'addresses'),
-  invoices: insertInto('invoices', 'invoices'),
-  transfers: insertInto('transfers', 'transfers'),
-  outgoingTransfers: insertInto('outgoingTransfers', 'outgoing_transfers'),
-  events: insertInto('events', 'events'),
-  deliveries: insertInto('deliveries', 'deliveries'),
-  deliveryAttempts: insertInto('deliveryAttempts', 'delivery_attempts'),
-  transferResolutions: insertInto('transferResolutions', 'transfer_resolutions'),
-} as const;
+const INSERTS = TABLES.map((table) => [table, insertInto(table)] as const);
 
 export function noRows(): FilledRows {
-  return {
-    ...{ addresses: [], invoices: [], transfers: [], outgoingTransfers: [], events: [], deliveries: [] },
-    ...{ deliveryAttempts: [], transferResolutions: [] },
-  };
+  return Object.fromEntries(TABLES.map((table): [FilledTable, FilledRow[]] => [table, []])) as FilledRows;
 }
 
 const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
-  ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID, SEALED_STATUS] },
-  ...{
-    transfers: [SEALED_TRANSFER],
-    outgoingTransfers: [SEALED_OUTGOING],
-    events: [SEALED_EVENT],
-    transferResolutions: [SEALED_RESOLUTION],
-  },
+  addresses: [SEALED_ADDRESS],
+  invoices: [SEALED_INVOICE, SEALED_PAID, SEALED_STATUS],
+  transfers: [SEALED_TRANSFER],
+  outgoingTransfers: [SEALED_OUTGOING],
+  events: [SEALED_EVENT],
+  transferResolutions: [SEALED_RESOLUTION],
 };
 
 /** Inserts a project's rows. All constraints, triggers and seals apply as usual. */
 export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
   const sealer = await tx.sealer();
-  for (const table of Object.keys(INSERTS) as FilledTable[]) {
+  for (const [table, insert] of INSERTS) {
     const seals = sealer === null ? [] : (SEALS[table] ?? []);
     const sealed = rows[table].map((row) => Object.assign({}, row, ...seals.map((seal) => macOf(sealer, seal, row))));
-    if (sealed.length > 0) await INSERTS[table](tx, sealed);
+    if (sealed.length > 0) await insert(tx, sealed);
   }
 }
 
