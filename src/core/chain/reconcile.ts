@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AccountHex } from '@quittance/tron/address';
 import { decodeBlockHeader } from '@quittance/tron/block-header';
 import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceBooks } from '../domain/books.ts';
-import { AppError } from '../domain/errors.ts';
+import { AppError, retryableError } from '../domain/errors.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
@@ -12,7 +12,7 @@ import type { Leading } from '../payments/leading.ts';
 import { whileLeading } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createLogThrottle } from '../runtime/log-throttle.ts';
-import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import {
@@ -31,25 +31,16 @@ import { type Node, ofDifferentOperators, orNull } from './nodes/node.ts';
 import type { NodePool } from './nodes/node-pool.ts';
 import { isReproduced, readBlockId } from './proof/prove-block.ts';
 
-type ReconcilerDeps = {
-  db: Database;
-  network: Network;
-  pool: NodePool;
-  usdt: AccountHex;
-  agreement: number;
-  now(): UnixMs;
-  random(bytes: number): Uint8Array;
-  log: Logger;
-  loops?: LoopHealth;
-  metrics: Metrics;
-  /** Returns whether this process follows the network. Only that process should do these checks. */
-  isLeader(): boolean;
-  /** The pause between two addresses. Default: 2,000 ms. Tests use a shorter one. */
-  pauseMs?: number;
-  confirmAfterMs?: number;
-  /** How long to wait for the ledger per address. Default: 40,000 ms. */
-  patienceMs?: number;
-};
+type ReconcilerDeps = StateDeps &
+  Leading & {
+    random(bytes: number): Uint8Array;
+    metrics: Metrics;
+    /** The pause between two addresses. Default: 2,000 ms. Tests use a shorter one. */
+    pauseMs?: number;
+    confirmAfterMs?: number;
+    /** How long to wait for the ledger per address. Default: 40,000 ms. */
+    patienceMs?: number;
+  };
 
 /** An address costs four requests, so 5,000 addresses a day cost 20,000. The pause leaves most of the nodes' budgets for other work. */
 const PAUSE_MS = 2000;
@@ -509,6 +500,4 @@ async function ask(node: Node, usdt: AccountHex, { method, account }: Asked): Pr
   return word === undefined ? null : BigInt(`0x${word}`);
 }
 
-function refused(message: string): AppError {
-  return new AppError('NODE_REFUSED', message, { retryable: true });
-}
+const refused = (message: string) => retryableError('NODE_REFUSED', message);

@@ -65,6 +65,11 @@ export class AppError extends Error {
   }
 }
 
+/** An error about nodes or their answers: a later attempt, or another node, may succeed. */
+export function retryableError(code: ErrorCode, text: Text): AppError {
+  return new AppError(code, text, { retryable: true });
+}
+
 /** Whether the database doesn't respond or is short of a resource. Otherwise the database works, and the error has another cause. */
 export function isDatabaseUnavailable(error: unknown): error is AppError {
   return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';

@@ -141,12 +141,10 @@ const hostile = () => {
     throw new Error(SECRET);
   };
   return Object.defineProperties(new Error('hostile'), {
-    ...{
-      code: { get: refuse },
-      cause: { get: refuse },
-      stack: { get: refuse },
-      client: { enumerable: true, get: refuse },
-    },
+    code: { get: refuse },
+    cause: { get: refuse },
+    stack: { get: refuse },
+    client: { enumerable: true, get: refuse },
   });
 };
 

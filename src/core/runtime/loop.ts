@@ -88,26 +88,25 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
   };
 }
 
-/** Tracks which of a process's loops keep failing, whatever their work is, and even if another process holds their lease. */
-export type LoopHealth = {
-  /** Records whether a loop's round failed or finished. */
-  note(name: string, hasFailed: boolean): void;
-  /**
-   * Checks all loops. Returns the loops that have failed and haven't finished a round since, during the last `looks` checks, including this
-   * one.
-   */
-  look(looks: number): string[];
-};
+export type LoopHealth = ReturnType<typeof createLoopHealth>;
 
-/** Counts checks instead of time, because a process that was paused hasn't failed during the pause. */
-export function createLoopHealth(): LoopHealth {
+/**
+ * Tracks which of a process's loops keep failing, whatever their work is, and even if another process holds their lease. Counts checks
+ * instead of time, because a process that was paused hasn't failed during the pause.
+ */
+export function createLoopHealth() {
   const failing = new Map<string, number>();
   return {
-    note: (name, hasFailed) => {
+    /** Records whether a loop's round failed or finished. */
+    note: (name: string, hasFailed: boolean) => {
       if (!hasFailed) failing.delete(name);
       else if (!failing.has(name)) failing.set(name, 0);
     },
-    look: (looks) => {
+    /**
+     * Checks all loops. Returns the loops that have failed and haven't finished a round since, during the last `looks` checks, including
+     * this one.
+     */
+    look: (looks: number) => {
       for (const [name, seen] of failing) failing.set(name, seen + 1);
       return [...failing].flatMap(([name, seen]) => (seen > looks ? [name] : []));
     },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../domain/errors.ts';
+import { type AppError, retryableError } from '../../domain/errors.ts';
 import { type Avoidance, type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
@@ -18,19 +18,6 @@ import { assertLater } from './head.ts';
 import { othersFor, type Quorum, withQuorum } from './quorum.ts';
 import type { Signers } from './signers.ts';
 import type { ChainWindow, WindowBlock } from './window.ts';
-
-/** Reads the irreversible blocks that the ledger lacks, in ranges, from several nodes concurrently. */
-export type CatchUp = {
-  /**
-   * Replays the irreversible blocks after the newest verified one, up to `last`, in order and without gaps, and requests further ranges in
-   * advance. Quittance records all ranges that have arrived in one transaction, because several ranges take no longer than one. Returns at
-   * `last`, when the window is full, or when `isStopping` returns true. Throws if a block can't be read or verified. The next call resumes
-   * from there.
-   */
-  run(options: CatchUpOptions): Promise<void>;
-  /** Call this while following the head, so that every node may provide ranges again. */
-  onHead(): void;
-};
 
 type CatchUpOptions = {
   /** The preferred node, which is the first one in `nodes`. */
@@ -51,7 +38,8 @@ type CatchUpOptions = {
 
 type CatchUpParts = { window: ChainWindow; signers: Signers; quorum: Quorum; avoidance: Avoidance };
 
-export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoidance }: CatchUpParts): CatchUp {
+/** Reads the irreversible blocks that the ledger lacks, in ranges, from several nodes concurrently. */
+export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoidance }: CatchUpParts) {
   const failures = createFailures();
 
   /**
@@ -82,10 +70,9 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
       if (window.append(block)) continue;
       const tip = window.tip();
       avoidance.avoid(source);
-      throw new AppError(
+      throw retryableError(
         'NODE_REFUSED',
         `block ${block.number} (${block.id}) from ${block.time} has parent ${block.parentId}, but block ${tip.number} is ${tip.id} from ${tip.time}`,
-        { retryable: true },
       );
     }
   };
@@ -93,11 +80,18 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
     const reason = `${node.origin} reports block ${last} as irreversible, but does not return block ${window.tip().number + 1} with its logs`;
     deps.pool.report(node, 'incomplete', reason);
     avoidance.avoid(node);
-    return new AppError('NODE_REFUSED', reason, { retryable: true });
+    return retryableError('NODE_REFUSED', reason);
   };
   return {
+    /** Call this while following the head, so that every node may provide ranges again. */
     onHead: failures.clear,
-    run: async ({ node, nodes, last, record, walkBack, isStopping, onProgress }) => {
+    /**
+     * Replays the irreversible blocks after the newest verified one, up to `last`, in order and without gaps, and requests further ranges
+     * in advance. Quittance records all ranges that have arrived in one transaction, because several ranges take no longer than one.
+     * Returns at `last`, when the window is full, or when `isStopping` returns true. Throws if a block can't be read or verified. The next
+     * call resumes from there.
+     */
+    run: async ({ node, nodes, last, record, walkBack, isStopping, onProgress }: CatchUpOptions): Promise<void> => {
       const range = { node, nodes, first: window.tip().number + 1, last };
       const ahead = createReadAhead(deps, { failures, avoidance }, range);
       const pending: AheadRange[] = [];
@@ -145,19 +139,7 @@ export function createCatchUp(deps: FollowDeps, { window, signers, quorum, avoid
 type AheadBlock = { read: { node: Node; block: ProvenHeader }; block: WindowBlock };
 type AheadRange = { source: Node; blocks: AheadBlock[] };
 
-type ReadAhead = {
-  /**
-   * Returns the next blocks in order, up to the first unreadable one, or `null` at the end. Throws if the preferred node can't provide any.
-   */
-  next(): Promise<AheadRange | null>;
-  isNextThere(): boolean;
-  /** Reads the same blocks from the preferred node. */
-  again(range: AheadRange): Promise<AheadRange>;
-  /** Requests no more ranges from a node until the head is reached. Has no effect on the preferred node. */
-  dismiss(source: Node): void;
-  /** Stops reading and drops all pending requests. */
-  stop(): void;
-};
+type ReadAhead = ReturnType<typeof createReadAhead>;
 
 /** Maximum number of blocks that are requested or waiting for earlier blocks, across all nodes. The last range may exceed this number. */
 const MAX_AHEAD = 64;
@@ -183,7 +165,7 @@ function createReadAhead(
   deps: FollowDeps,
   { failures, avoidance }: { failures: Failures; avoidance: Avoidance },
   { node, nodes, first, last }: { node: Node; nodes: readonly Node[]; first: number; last: number },
-): ReadAhead {
+) {
   const ranges: Range[] = [];
   let from = first;
   let hasFailed = false;
@@ -235,7 +217,11 @@ function createReadAhead(
   };
   const fromPreferred = (blocks: Promise<AheadBlock[]>) => judge(node, blocks);
   return {
-    next: async () => {
+    /**
+     * Returns the next blocks in order, up to the first unreadable one, or `null` at the end. Throws if the preferred node can't provide
+     * any.
+     */
+    next: async (): Promise<AheadRange | null> => {
       fill();
       const range = ranges.shift();
       if (range === undefined) return null;
@@ -247,11 +233,14 @@ function createReadAhead(
       return fromPreferred(read(node, range.first, range.last));
     },
     isNextThere: () => ranges[0]?.isThere === true,
-    again: ({ blocks }) => {
+    /** Reads the same blocks from the preferred node. */
+    again: ({ blocks }: AheadRange) => {
       const [lowest, highest] = [blocks[0], blocks.at(-1)].map((each) => each?.block.number ?? first);
       return fromPreferred(read(node, lowest ?? first, highest ?? first));
     },
+    /** Requests no more ranges from a node until the head is reached. Has no effect on the preferred node. */
     dismiss: countFailure,
+    /** Stops reading and drops all pending requests. */
     stop: () => {
       isStopped = true;
     },
@@ -352,15 +341,21 @@ type Pace = { blocks: number; flight: InFlight };
 type Source = { source: Node; short: Pace; long: Pace };
 
 /**
- * Chooses the nodes that provide ranges, and the range length for each. The preferred node comes first. Each other node is used only until
- * one of its ranges fails.
+ * Chooses the nodes that provide ranges, and the range length for each. The preferred node comes first. Each other node is used unless it's
+ * being avoided, and only until one of its ranges fails.
  */
 function createRangeSources(
   deps: FollowDeps,
   avoidance: Avoidance,
   { node, nodes, failuresOf }: { node: Node; nodes: readonly Node[]; failuresOf(node: Node): number },
 ) {
-  const sources = sourcesOf(nodes, avoidance);
+  const paceFor = ({ blocks, bounds }: typeof SHORT | typeof LONG): Pace => ({
+    blocks,
+    flight: createInFlight(bounds),
+  });
+  const sources = nodes
+    .filter((each, index) => index === 0 || !avoidance.isAvoided(each))
+    .map((source): Source => ({ source, short: paceFor(SHORT), long: paceFor(LONG) }));
   const logs = createLogsReader(deps, nodes);
   const paceOf = ({ source, short, long }: Source) =>
     failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
@@ -381,17 +376,6 @@ function createRangeSources(
   };
 }
 
-/** Returns the preferred node, followed by the nodes that aren't being avoided. */
-function sourcesOf(nodes: readonly Node[], { isAvoided }: Avoidance): Source[] {
-  return nodes
-    .filter((each, index) => index === 0 || !isAvoided(each))
-    .map((source) => ({ source, short: paceFor(SHORT), long: paceFor(LONG) }));
-}
-
-function paceFor({ blocks, bounds }: { blocks: number; bounds: InFlightBounds }): Pace {
-  return { blocks, flight: createInFlight(bounds) };
-}
-
 /** Requests logs instead of infos, from the node that provided the range and from as many other operators as must agree. */
 function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
   const isAble = (node: Node) => node.isOpenFor('logs');
@@ -410,14 +394,7 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
   };
 }
 
-/** Limits the number of concurrent ranges per node. */
-type InFlight = {
-  hasRoom(): boolean;
-  /** Call this when a range is requested. Call `onAnswer` only if the range arrives, and `onEnd` in any case. */
-  begin(): { onAnswer(): void; onEnd(): void };
-  /** The shortest recent duration of a range in milliseconds, or infinity before the first one. */
-  leastMs(): number;
-};
+type InFlight = ReturnType<typeof createInFlight>;
 
 /** The limit until the first measurement. */
 const FIRST = 2;
@@ -434,13 +411,11 @@ type InFlightBounds = { most: number; wait: readonly [number, number] };
 const PROBE_RANGES = 200;
 
 /**
- * Adapts the number of concurrent ranges to the node's capacity, like TCP Vegas. Any time that a range takes beyond the shortest duration
- * is queueing time. If hardly any range is queued, the limit rises by one, up to `most`. If many ranges are queued, the limit falls by one.
+ * Limits the number of concurrent ranges of a node, and adapts the limit to the node's capacity, like TCP Vegas. Any time that a range
+ * takes beyond the shortest duration is queueing time. If hardly any range is queued, the limit rises by one, up to `most`. If many ranges
+ * are queued, the limit falls by one.
  */
-export function createInFlight(
-  { most, wait: [few, many] }: InFlightBounds,
-  clockMs = () => performance.now(),
-): InFlight {
+export function createInFlight({ most, wait: [few, many] }: InFlightBounds, clockMs = () => performance.now()) {
   let size = FIRST;
   let underWay = 0;
   let leastMs = Number.POSITIVE_INFINITY;
@@ -456,7 +431,9 @@ export function createInFlight(
   };
   return {
     hasRoom: () => underWay < limit(),
+    /** The shortest recent duration of a range in milliseconds, or infinity before the first one. */
     leastMs: () => leastMs,
+    /** Call this when a range is requested. Call `onAnswer` only if the range arrives, and `onEnd` in any case. */
     begin: () => {
       const startedMs = clockMs();
       underWay += 1;

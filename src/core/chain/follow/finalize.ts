@@ -1,5 +1,5 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
-import { AppError } from '../../domain/errors.ts';
+import { retryableError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
 import { applyContractEvents } from '../../payments/contract-states.ts';
@@ -22,36 +22,13 @@ const STUCK_BLOCKS = 200;
 /** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
-/** Knows up to which height the chain is irreversible, both by our own count of producers and according to the nodes. */
-export type Solid = {
-  /**
-   * Returns the height up to which our own verified headers prove that the chain is irreversible. It's never below the newest recorded
-   * block.
-   */
-  own(): number;
-  /** Returns the height that nodes have reported. */
-  reported(): number;
-  /** Asks the node for its newest irreversible block, which must be on our chain. Costs one request. */
-  ask(node: Node): Promise<void>;
-  /** Like `ask`, but forgets what other nodes have reported, because this node may lack those blocks. A failed request changes nothing. */
-  askOnly(node: Node): Promise<void>;
-  /**
-   * Asks as soon as our headers prove that a block with a payer's payment is irreversible, or as soon as nodes show blocks again after an
-   * outage. Otherwise it asks rarely. `hasGrown` means that a new block was read.
-   */
-  askInTime(nodes: readonly Node[], hasGrown: boolean): Promise<void>;
-  /**
-   * Drops a window that a node calls irreversible although our own count can't confirm it: no known key signed its blocks, or too few known
-   * producers have built on it. Either the window belongs to another chain, or the producers have changed. The next attempt asks another
-   * node.
-   */
-  dropStuckWindow(node: Node): Promise<void>;
-};
+export type Solid = ReturnType<typeof createSolid>;
 
+/** Knows up to which height the chain is irreversible, both by our own count of producers and according to the nodes. */
 export function createSolid(
   deps: FollowDeps,
   { window, signers, pace }: { window: ChainWindow; signers: Signers; pace: Pace },
-): Solid {
+) {
   let reported = window.base().number;
   /** The lowest height that a node has called irreversible but our own count hasn't confirmed yet, or `null` if there's none. */
   let claim: number | null = null;
@@ -60,6 +37,10 @@ export function createSolid(
   /** Earliest time at which a node that shows blocks again after an outage may be asked (monotonic). */
   let backNextMs = 0;
 
+  /**
+   * Returns the height up to which our own verified headers prove that the chain is irreversible. It's never below the newest recorded
+   * block.
+   */
   const own = (): number => {
     const producers = signers.known();
     const base = window.base().number;
@@ -69,6 +50,7 @@ export function createSolid(
     );
     return Math.max(base, solidHeightBy(producers, signed) ?? 0);
   };
+  /** Asks the node for its newest irreversible block, which must be on our chain. Costs one request. */
   const ask = async (node: Node): Promise<void> => {
     const solid = await readNewestSolid(deps, node);
     if (!isKnownSolid(signers.known(), solid)) {
@@ -93,9 +75,11 @@ export function createSolid(
   };
   return {
     own,
+    /** Returns the height that nodes have reported. */
     reported: () => reported,
     ask,
-    askOnly: async (node) => {
+    /** Like `ask`, but forgets what other nodes have reported, because this node may lack those blocks. A failed request changes nothing. */
+    askOnly: async (node: Node) => {
       const before = reported;
       reported = window.base().number;
       await ask(node).catch((error: unknown) => {
@@ -103,7 +87,11 @@ export function createSolid(
         throw error;
       });
     },
-    askInTime: async (nodes, hasGrown) => {
+    /**
+     * Asks as soon as our headers prove that a block with a payer's payment is irreversible, or as soon as nodes show blocks again after an
+     * outage. Otherwise it asks rarely. `hasGrown` means that a new block was read.
+     */
+    askInTime: async (nodes: readonly Node[], hasGrown: boolean) => {
       const { blocks } = window;
       const proven = own();
       const isWaiting = blocks.some(({ number, hasSighting }) => hasSighting && number > reported && number <= proven);
@@ -122,7 +110,12 @@ export function createSolid(
       await ask(chosen).catch(orNull);
       if (reported < proven) asker += 1;
     },
-    dropStuckWindow: async (node) => {
+    /**
+     * Drops a window that a node calls irreversible although our own count can't confirm it: no known key signed its blocks, or too few
+     * known producers have built on it. Either the window belongs to another chain, or the producers have changed. The next attempt asks
+     * another node.
+     */
+    dropStuckWindow: async (node: Node) => {
       const { blocks } = window;
       const [first, proven, tip] = [blocks[0], own(), window.tip().number];
       if (claim !== null && proven >= claim) claim = null;
@@ -193,28 +186,19 @@ const HOUR_MS = 3_600_000;
 type Unproven = { inARow: number; times: UnixMs[] };
 
 /** Records irreversible blocks, each once. */
-type Finalizer = {
-  /**
-   * Records blocks in order, up to the first that isn't ready. A block is ready if both our own headers and the node say that it's
-   * irreversible, and enough operators agree on its logs. Returns the number of recorded blocks.
-   */
-  record(watching: Watching): Promise<number>;
+export function createFinalizer(
+  deps: FollowDeps,
+  { window, solid }: { window: ChainWindow; solid: Pick<Solid, 'own' | 'reported'> },
+) {
+  const { network, metrics, fees, agreement, alarms } = deps;
+  let unproven: Unproven = { inARow: 0, times: [] };
+
   /**
    * Returns the height up to which Quittance can judge blocks. Once Tether has replaced the contract, only its successor logs the payments
    * that other contracts make. The operators' agreed event names the successor; after a restart the nodes are asked for it, because the
    * ledger doesn't store it. While the successor is unknown, Quittance holds all later blocks, and raises an alarm as soon as one of them
    * is irreversible.
    */
-  judgeableUpTo(): Promise<number>;
-};
-
-export function createFinalizer(
-  deps: FollowDeps,
-  { window, solid }: { window: ChainWindow; solid: Pick<Solid, 'own' | 'reported'> },
-): Finalizer {
-  const { network, metrics, fees, agreement, alarms } = deps;
-  let unproven: Unproven = { inARow: 0, times: [] };
-
   const judgeableUpTo = async (): Promise<number> => {
     const unanswered = await fees.unansweredFrom(deps);
     // Waiting doesn't help if there's only one operator, because a successor that only one operator names is never trusted.
@@ -246,14 +230,17 @@ export function createFinalizer(
   };
   return {
     judgeableUpTo,
-    record: async (watching) => {
+    /**
+     * Records blocks in order, up to the first that isn't ready. A block is ready if both our own headers and the node say that it's
+     * irreversible, and enough operators agree on its logs. Returns the number of recorded blocks.
+     */
+    record: async (watching: Watching): Promise<number> => {
       if (!window.isLinked()) {
         // Only a bug can cause this. Record nothing from such a window.
         window.drop();
-        throw new AppError(
+        throw retryableError(
           'CHAIN_CONTRADICTION',
           'the verified blocks were not linked, so Quittance reads them again',
-          { retryable: true },
         );
       }
       const irreversible = Math.min(solid.own(), solid.reported());

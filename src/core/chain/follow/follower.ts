@@ -1,4 +1,4 @@
-import { AppError } from '../../domain/errors.ts';
+import { retryableError } from '../../domain/errors.ts';
 import { showPendingEvents } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
 import { expireInvoices } from '../../payments/expire-invoices.ts';
@@ -32,13 +32,7 @@ const IN_TIME_MS = 40;
 /** A node whose block can't be judged yet is asked last for this many blocks. */
 const AVOID_BLOCKS = 2;
 
-export type Follower = {
-  /** Follows the chain for one round, and returns the pause until the next one. Throws errors from nodes and the database. */
-  step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
-  /** Clears the in-memory state, because another process may have recorded blocks in the meantime. */
-  reset(): void;
-  status(): Omit<ChainStatus, 'blind' | 'nodes' | 'energyPrice'> | null;
-};
+export type Follower = ReturnType<typeof createFollower>;
 
 /**
  * Follows one network: verifies each block once, detects payments in it, and records it once it's irreversible. While catching up,
@@ -48,26 +42,27 @@ export function createFollower(
   deps: FollowDeps,
   onProgress: () => Promise<void>,
   checkpoint = shippedCheckpoint(deps.network),
-): Follower {
+) {
   const walk = checkpoint && createWalk(deps, checkpoint);
   let parts: Parts | null = null;
   let isGenesisKnown = false;
   const progress = createProgress(deps);
   const held = deps.held ?? createHeldBack();
   return {
+    /** Clears the in-memory state, because another process may have recorded blocks in the meantime. */
     reset: () => {
       parts = null;
     },
-    status: () => (parts === null ? null : progress.status(positionOf(parts))),
-    step: async (lease, isStopping) => {
+    status: (): Omit<ChainStatus, 'blind' | 'nodes' | 'energyPrice'> | null =>
+      parts === null ? null : progress.status(positionOf(parts)),
+    /** Follows the chain for one round, and returns the pause until the next one. Throws errors from nodes and the database. */
+    step: async (lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }> => {
       if (!isGenesisKnown) isGenesisKnown = await recogniseNodes(deps);
       const available = await deps.pool.available();
       const nodes = parts === null ? available : parts.avoidance.sort(available);
       const [node] = nodes;
       if (node === undefined)
-        throw new AppError('NO_NODE', `no ${deps.network} node is available now: ${describeNodes(deps.pool)}`, {
-          retryable: true,
-        });
+        throw retryableError('NO_NODE', `no ${deps.network} node is available now: ${describeNodes(deps.pool)}`);
       const watching: Watching = { ...deps, lease };
       const readAt = deps.now();
       const cursor = (await findCursor(deps.db, deps.network)) ?? (await startCursor(deps, nodes, walk));

@@ -29,23 +29,13 @@ export type FollowDeps = ReadDeps & {
   held?: HeldBack;
 };
 
-export type Alarms = {
-  /**
-   * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
-   * logged.
-   */
-  raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
-  /** Closes all alarms of this kind. Sends no query if none is open. */
-  resolve(kind: AlarmKind): Promise<void>;
-  /** Sets the metric from the alarms that any process has raised, and caches which kinds are open. */
-  refresh(): Promise<void>;
-};
-
+export type Alarms = ReturnType<typeof createAlarms>;
 type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
 
-export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
+export function createAlarms({ db, network, log, metrics }: AlarmDeps) {
   /** The kinds of alarms that may be open, or `null` until they have been loaded. */
   let open: Set<AlarmKind> | null = null;
+  /** Sets the metric from the alarms that any process has raised, and caches which kinds are open. */
   const refresh = async () => {
     const counts = await countOpenAlarms(db, network);
     open = new Set(counts.keys());
@@ -53,11 +43,16 @@ export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
   };
   return {
     refresh,
-    raise: async (kind, subject, detail, tx = db) => {
+    /**
+     * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
+     * logged.
+     */
+    raise: async (kind: AlarmKind, subject: string, detail: string, tx: Sql = db) => {
       open?.add(kind);
       await tellAlarm({ db: tx, log }, kind, { network, subject, detail });
     },
-    resolve: async (kind) => {
+    /** Closes all alarms of this kind. Sends no query if none is open. */
+    resolve: async (kind: AlarmKind) => {
       if (open === null) await refresh();
       if (open?.has(kind) !== true) return;
       const count = await resolveAlarms(db, network, kind);

@@ -1,10 +1,10 @@
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { findGenesisId, setHalt } from '../../store/chain/cursor.ts';
 import type { Avoidance, Node } from '../nodes/node.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import { isSignedBy } from '../verify/producers.ts';
-import { checked, type ReadBlock, readBlock, readGenesis, readHeadBlock, readHeaderAt } from '../verify/read-block.ts';
+import { blamed, type ReadBlock, readBlock, readGenesis, readHeadBlock, readHeaderAt } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
 import type { Pace } from './pace.ts';
 import { othersFor, withQuorum } from './quorum.ts';
@@ -21,24 +21,11 @@ const MAX_LATE_INFOS = 3;
 /** Much more than real clock drift. */
 const MAX_AHEAD_MS = 10 * 60_000;
 
-/** Reads the newest blocks, one at a time, and follows the chain onto another branch. */
-export type Head = {
-  /**
-   * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `nextMs` is the pause before the
-   * following block, and `isNewest` means that no later block exists.
-   */
-  follow(node: Node, nodes: readonly Node[]): Promise<{ added: number; nextMs: number; isNewest?: true }>;
-  /**
-   * Reads the block after the newest verified one. If that block doesn't build on the newest verified one, also reads the blocks that
-   * replace ours, back to the common ancestor and at most back to the solid block. Returns how many blocks are new, which is 0 if the node
-   * has no next block.
-   */
-  extend(node: Node, nodes: readonly Node[]): Promise<number>;
-};
-
 type HeadParts = { window: ChainWindow; signers: Signers; avoidance: Avoidance; pace: Pace };
+type Followed = { added: number; nextMs: number; isNewest?: true };
 
-export function createHead(deps: FollowDeps, { window, signers, avoidance, pace }: HeadParts): Head {
+/** Reads the newest blocks, one at a time, and follows the chain onto another branch. */
+export function createHead(deps: FollowDeps, { window, signers, avoidance, pace }: HeadParts) {
   /**
    * `isNow` means that a node shows the next block without its infos, and `blocks` counts the consecutive blocks where this has happened.
    */
@@ -69,17 +56,20 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
     if (read !== null && read.block.id === child.parentId) return read;
     // The node's back ends currently disagree about the head, so prefer another node.
     avoidance.avoid(node);
-    throw new AppError('NODE_REFUSED', `${node.origin} switched between two branches at block ${child.number - 1}`, {
-      retryable: true,
-    });
+    throw retryableError('NODE_REFUSED', `${node.origin} switched between two branches at block ${child.number - 1}`);
   };
   /** Handles a branch that split off too long ago to walk back block by block. Drops the blocks in memory, so that they are read again. */
   const tooFar = (node: Node): AppError => {
     window.drop();
     avoidance.avoid(node);
     const message = `${node.origin} returned a branch that split off more than ${MAX_WALK_BLOCKS} blocks ago, so Quittance reads the blocks above ${window.base().number} again`;
-    return new AppError('NODE_REFUSED', message, { retryable: true });
+    return retryableError('NODE_REFUSED', message);
   };
+  /**
+   * Reads the block after the newest verified one. If that block doesn't build on the newest verified one, also reads the blocks that
+   * replace ours, back to the common ancestor and at most back to the solid block. Returns how many blocks are new, which is 0 if the node
+   * has no next block.
+   */
   const extend = async (node: Node, nodes: readonly Node[]): Promise<number> => {
     const next = await readNext(node);
     if (next === null) return 0;
@@ -123,21 +113,19 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
     if (genesisId !== null && shownGenesis !== genesisId) {
       const reason = `${node.origin} belongs to another network: its block 0 is ${shownGenesis}, but this network's block 0 is ${genesisId}`;
       deps.pool.report(node, 'wrong-network', reason);
-      return new AppError('NODE_WRONG_NETWORK', reason, { retryable: true });
+      return retryableError('NODE_WRONG_NETWORK', reason);
     }
     const shown = await readHeaderAt(deps, node, base.number);
     if (shown.id === base.id) {
       const reason = `${node.origin} returned block ${block.number} (${block.id}), which does not build on its own irreversible block ${base.id}`;
       deps.pool.report(node, 'incomplete', reason);
-      return new AppError('NODE_REFUSED', reason, { retryable: true });
+      return retryableError('NODE_REFUSED', reason);
     }
     const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, but ${shown.id} on ${node.origin}`;
     // Anyone can make up a header, so a header proves nothing unless a known key signed it.
     const producers = signers.known();
     if (producers === null || !isSignedBy(producers, shown)) {
-      return checked(deps, node, () => {
-        throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, not signed by any known producer`, { retryable: true });
-      });
+      return blamed(deps, node, retryableError('BLOCK_UNVERIFIABLE', `${reason}, not signed by any known producer`));
     }
     deps.pool.report(node, 'contradicts', reason);
     // Once a later block is recorded, the nodes are on the ledger's chain again.
@@ -153,11 +141,15 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       });
       forks.reasons.clear();
     }
-    return new AppError('CHAIN_CONTRADICTION', reason, { retryable: true });
+    return retryableError('CHAIN_CONTRADICTION', reason);
   };
   return {
     extend,
-    follow: async (node, nodes) => {
+    /**
+     * Reads the next block when it's due. If the preferred node lacks it for too long, asks another node. `nextMs` is the pause before the
+     * following block, and `isNewest` means that no later block exists.
+     */
+    follow: async (node: Node, nodes: readonly Node[]): Promise<Followed> => {
       if (window.isFull()) return { added: 0, nextMs: deps.blockMs };
       await signers.requestIfDue(nodes);
       let added = await extend(node, nodes);
@@ -190,11 +182,10 @@ export function assertLater(
   let before = ancestor.time;
   for (const { node, block } of reads) {
     const { number, time } = block;
-    checked(deps, node, () => {
-      if (time > before && !isOfTheFuture(deps, time)) return;
+    if (time <= before || isOfTheFuture(deps, time)) {
       const seen = `block ${number} is dated ${time}, its parent ${before}, and this server's clock says ${deps.now()}`;
-      throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
-    });
+      throw blamed(deps, node, retryableError('BLOCK_UNVERIFIABLE', seen));
+    }
     before = time;
   }
 }

@@ -1,23 +1,7 @@
 import type { UnixMs } from '../../domain/time.ts';
 import { backoffMs } from '../../runtime/loop.ts';
 
-/**
- * Decides when to request the next block and the newest irreversible block. Nodes limit requests, so an early request is wasted, and a late
- * one keeps a payer waiting. All times are in milliseconds; `nowMs` is wall-clock time.
- */
-export type Pace = {
-  /**
-   * Call this when the next block was available. Returns the pause until the following block is due. `isLate` means that another node was
-   * asked first and didn't have it.
-   */
-  onBlock(blockTime: UnixMs, nowMs: number, isLate: boolean): number;
-  /** Call this when the next block wasn't available. Returns the pause until the next attempt. */
-  onMiss(nowMs: number): number;
-  /** Whether the next block has been missing for so long that another node should be asked before the block time is over. */
-  isOverdue(nowMs: number): boolean;
-  /** Whether to spend a request on the newest irreversible block now. */
-  maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
-};
+export type Pace = ReturnType<typeof createBatchPace>;
 
 /** The first pause after a miss is the block time divided by this number. Each further miss doubles the pause, up to a whole block time. */
 const RETRY_SHARE = 16;
@@ -48,11 +32,14 @@ const KNOWN_STEPS = 9;
 const MIN_STEP_MS = 100;
 
 /**
+ * Decides when to request the next block and the newest irreversible block. Nodes limit requests, so an early request is wasted, and a late
+ * one keeps a payer waiting. All times are in milliseconds; `nowMs` is wall-clock time.
+ *
  * Learns how long after its timestamp a block becomes readable on the node, regardless of the offset between the two clocks. It estimates
  * this delay from blocks that were found shortly after a miss. `longestMs` is the block time; the chain may be faster. `earnedPerBlock`
  * returns how many requests for the irreversible block may be spent per block while payers are waiting.
  */
-export function createBatchPace(longestMs: number, earnedPerBlock: () => number): Pace {
+export function createBatchPace(longestMs: number, earnedPerBlock: () => number) {
   const learnStep = createSteps(longestMs);
   let blockMs = longestMs;
   let delayMs = 0;
@@ -67,7 +54,11 @@ export function createBatchPace(longestMs: number, earnedPerBlock: () => number)
   let saved = MOST_SAVED;
   let lastSpentMs = Number.NEGATIVE_INFINITY;
   return {
-    onBlock(blockTime, nowMs, isLate) {
+    /**
+     * Call this when the next block was available. Returns the pause until the following block is due. `isLate` means that another node was
+     * asked first and didn't have it.
+     */
+    onBlock: (blockTime: UnixMs, nowMs: number, isLate: boolean): number => {
       blockMs = learnStep(blockTime);
       // The delay can't have been longer than the time since the block's timestamp. Without this limit, requests would stay late
       // permanently after the clock was set back.
@@ -98,7 +89,8 @@ export function createBatchPace(longestMs: number, earnedPerBlock: () => number)
       probe = 'none';
       return Math.max(0, Math.min(blockMs, dueMs - nowMs));
     },
-    onMiss(nowMs) {
+    /** Call this when the next block wasn't available. Returns the pause until the next attempt. */
+    onMiss: (nowMs: number): number => {
       const isVain = probe === 'first';
       probe = 'none';
       // This was only an early attempt, long before the block was due.
@@ -110,8 +102,10 @@ export function createBatchPace(longestMs: number, earnedPerBlock: () => number)
       const overdueInMs = firstMissMs + blockMs * OVERDUE_SHARE - nowMs;
       return overdueInMs > 0 ? Math.min(pauseMs, Math.ceil(overdueInMs)) : pauseMs;
     },
-    isOverdue: (nowMs) => misses > 0 && nowMs - firstMissMs >= blockMs * OVERDUE_SHARE,
-    maySpend(isPayerWaiting, nowMs) {
+    /** Whether the next block has been missing for so long that another node should be asked before the block time is over. */
+    isOverdue: (nowMs: number) => misses > 0 && nowMs - firstMissMs >= blockMs * OVERDUE_SHARE,
+    /** Whether to spend a request on the newest irreversible block now. */
+    maySpend: (isPayerWaiting: boolean, nowMs: number): boolean => {
       if (nowMs < lastSpentMs) lastSpentMs = Number.NEGATIVE_INFINITY;
       const isIdleTurn = nowMs - lastSpentMs >= IDLE_BLOCKS * blockMs;
       if (!isIdleTurn && !(isPayerWaiting && saved >= 1)) return false;

@@ -59,26 +59,10 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
   );
 }
 
-/** Collects the logs that other operators show for the blocks in the window. */
-export type Quorum = {
-  /**
-   * Requests logs for the blocks that too few operators agree on, oldest first, from the operators that haven't shown their logs yet. If
-   * the operators' logs differ, all of the operators are asked again periodically. If operators disagree about a block that all of them
-   * must have, an alarm is raised. If too few operators are available to reach agreement, no node is asked. `isNewestAsked` means that the
-   * operators were asked for the newest block a moment ago.
-   */
-  gather(nodes: readonly Node[], options: { isNewestAsked: boolean }): Promise<void>;
-  /**
-   * Settles as many blocks as possible that are waiting for agreement. Call this while catching up: it asks for more blocks per step, and
-   * starts the next step immediately as long as blocks are being settled.
-   */
-  gatherOpen(): Promise<void>;
-  /** Whether reading should pause because no block can be recorded without an operator that is currently down. */
-  awaitsOperator(): boolean;
-};
+export type Quorum = ReturnType<typeof createQuorum>;
 
-/** All times are monotonic. */
-export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
+/** Collects the logs that other operators show for the blocks in the window. All times are monotonic. */
+export function createQuorum(deps: FollowDeps, window: ChainWindow) {
   const noteWaiting = createWaitingNote(deps);
   let nextMs = 0;
   /** The time at which operators that disagree are asked again. */
@@ -115,13 +99,25 @@ export function createQuorum(deps: FollowDeps, window: ChainWindow): Quorum {
     if (nowMs >= disputeNextMs) disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
   };
   return {
-    gather: (nodes, options) => gather(nodes, { ...options, isBehind: false }),
+    /**
+     * Requests logs for the blocks that too few operators agree on, oldest first, from the operators that haven't shown their logs yet. If
+     * the operators' logs differ, all of the operators are asked again periodically. If operators disagree about a block that all of them
+     * must have, an alarm is raised. If too few operators are available to reach agreement, no node is asked. `isNewestAsked` means that
+     * the operators were asked for the newest block a moment ago.
+     */
+    gather: (nodes: readonly Node[], options: { isNewestAsked: boolean }) =>
+      gather(nodes, { ...options, isBehind: false }),
+    /**
+     * Settles as many blocks as possible that are waiting for agreement. Call this while catching up: it asks for more blocks per step, and
+     * starts the next step immediately as long as blocks are being settled.
+     */
     gatherOpen: async () => {
       if (window.countOpen() > 0) {
         await gather(await deps.pool.available(), { isNewestAsked: false, isBehind: true });
       }
       openSinceMs = window.countOpen() < MANY_OPEN_BLOCKS ? null : (openSinceMs ?? performance.now());
     },
+    /** Whether reading should pause because no block can be recorded without an operator that is currently down. */
     awaitsOperator: () => openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS,
   };
 }

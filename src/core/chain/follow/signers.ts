@@ -1,5 +1,5 @@
 import type { AccountHex } from '@quittance/tron/address';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import { type Avoidance, type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import {
@@ -10,7 +10,7 @@ import {
   PERIOD_MS,
   refreshProducers,
 } from '../verify/producers.ts';
-import { checked, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';
+import { blamed, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
 import type { ChainWindow } from './window.ts';
 
@@ -19,32 +19,17 @@ const REFRESH_BLOCKS = 1;
 /** After a refusal or a disagreement, the producers are requested again after this many blocks, until the alarm is resolved. */
 const RETRY_BLOCKS = 20;
 
-/** Knows the producers and their keys, and determines which producer signed a block. */
-export type Signers = {
-  /** Returns the producers that blocks are currently judged by, or `null` before the first start. */
-  known(): KnownProducers | null;
-  /**
-   * Returns the known producer's key that signed the block, or `null`. At the head, a block that no known key signed is refused after the
-   * producers have been requested again. An irreversible block may have a producer that has left since. Such a block waits for the blocks
-   * built on it.
-   */
-  identify(read: { node: Node; block: ProvenHeader }, nodes: readonly Node[]): Promise<AccountHex | null>;
-  /**
-   * Requests the producers, including a suspect's key. Keeps the known producers if nodes refuse or disagree. Returns whether enough nodes
-   * now confirm the known producers. Throws if none are known.
-   */
-  request(nodes: readonly Node[]): Promise<boolean>;
-  /** Requests the producers once per vote period, and again some blocks after a refusal. */
-  requestIfDue(nodes: readonly Node[]): Promise<void>;
-  /** Makes the next request due at once, because the producers may have changed. */
-  expire(): void;
-};
+type Identified = { node: Node; block: ProvenHeader };
+export type Signers = ReturnType<typeof createSigners>;
 
-/** `initial`: the producers in the database. All times are monotonic. */
+/**
+ * Knows the producers and their keys, and determines which producer signed a block. `initial`: the producers in the database. All times are
+ * monotonic.
+ */
 export function createSigners(
   deps: FollowDeps,
   { window, avoidance, initial }: { window: ChainWindow; avoidance: Avoidance; initial: KnownProducers | null },
-): Signers {
+) {
   let producers = initial;
   /** The period (of `PERIOD_MS`) in which the producers were last read. */
   let period = -1;
@@ -61,6 +46,10 @@ export function createSigners(
   let agreedSolid = 0;
   const periodOf = () => Math.floor(window.tip().time / PERIOD_MS);
 
+  /**
+   * Requests the producers, including a suspect's key. Keeps the known producers if nodes refuse or disagree. Returns whether enough nodes
+   * now confirm the known producers. Throws if none are known.
+   */
   const request = async (nodes: readonly Node[]): Promise<boolean> => {
     nextMs = performance.now() + REFRESH_BLOCKS * deps.blockMs;
     const [clock, periodNow] = [deps.now(), periodOf()];
@@ -89,17 +78,25 @@ export function createSigners(
     }
   };
   return {
+    /** Returns the producers that blocks are currently judged by, or `null` before the first start. */
     known: () => producers,
     request,
-    requestIfDue: async (nodes) => {
+    /** Requests the producers once per vote period, and again some blocks after a refusal. */
+    requestIfDue: async (nodes: readonly Node[]) => {
       if (periodOf() !== period && performance.now() >= retryMs) await request(nodes);
     },
+    /** Makes the next request due at once, because the producers may have changed. */
     expire: () => {
       period = -1;
       nextMs = 0;
       retryMs = 0;
     },
-    identify: async ({ node, block }, nodes) => {
+    /**
+     * Returns the known producer's key that signed the block, or `null`. At the head, a block that no known key signed is refused after the
+     * producers have been requested again. An irreversible block may have a producer that has left since. Such a block waits for the blocks
+     * built on it.
+     */
+    identify: async ({ node, block }: Identified, nodes: readonly Node[]): Promise<AccountHex | null> => {
       // This block's id is proven only by the blocks built on it, because they contain the id.
       if (block.signer === null) return null;
       const isKnown = () => producers !== null && isSignedBy(producers, block);
@@ -127,11 +124,9 @@ export function createSigners(
       if (!isAskedNow) {
         // Until the producers can be requested, we can't tell which node is wrong. Another node may show a different block.
         avoidance.avoid(node);
-        throw new AppError('NODES_DISAGREE', `${node.origin}: ${reason}`, { retryable: true });
+        throw retryableError('NODES_DISAGREE', `${node.origin}: ${reason}`);
       }
-      return checked(deps, node, () => {
-        throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
-      });
+      throw blamed(deps, node, retryableError('BLOCK_UNVERIFIABLE', reason));
     },
   };
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../domain/errors.ts';
+import { type AppError, retryableError } from '../../domain/errors.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { type ChainCursor, findCursor, findEarliestInvoiceTime, insertCursor } from '../../store/chain/cursor.ts';
 import { insertProducerSet, type ProducerSet } from '../../store/chain/producer-sets.ts';
@@ -7,7 +7,7 @@ import type { ProvenHeader } from '../proof/prove-block.ts';
 import { isKnownSolid, type KnownProducers, nameProducers, PERIOD_MS, solidHeightBy } from '../verify/producers.ts';
 import {
   type BlockMark,
-  checked,
+  blamed,
   type Genesis,
   type ReadDeps,
   readAnyHeaderAt,
@@ -38,7 +38,7 @@ export async function startCursor(deps: FollowDeps, nodes: readonly Node[], walk
   if (!isKnownSolid(producers, newest)) {
     const reason = `${first.origin} reports block ${newest.number} (${newest.id}) as irreversible, but none of the producers signed it`;
     deps.pool.report(first, 'unverifiable', reason);
-    throw new AppError('BLOCK_UNVERIFIABLE', reason, { retryable: true });
+    throw retryableError('BLOCK_UNVERIFIABLE', reason);
   }
   const counted = walk === null ? producers : await walked(deps, walk, members, { newest, set });
   const built = await findBuiltUpon(deps, first, { genesis, newest }, counted);
@@ -71,12 +71,12 @@ async function walked(
   const { number, time } = walk.checkpoint;
   if (newest.number < number) {
     const seen = `the nodes' newest irreversible block is ${newest.number} from ${toIso(newest.time)}, but this release's checkpoint is the later block ${number}. Use nodes that have caught up with ${deps.network}. If these nodes have caught up, the checkpoint is wrong: install a different release`;
-    throw new AppError('NO_NODE', seen, { retryable: true });
+    throw retryableError('NO_NODE', seen);
   }
   // A chain that stopped hours ago doesn't show who is producing blocks now.
   if (deps.now() - newest.time > PERIOD_MS) {
     const seen = `the nodes are at block ${newest.number} from ${toIso(newest.time)}: the first start waits until they have caught up with the current chain`;
-    throw new AppError('NO_NODE', seen, { retryable: true });
+    throw retryableError('NO_NODE', seen);
   }
   const producers = await walk.to(nodes, newest);
   const { count, isEnough } = explainedBy(producers, set.producers);
@@ -85,7 +85,7 @@ async function walked(
   for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
   const advice =
     'Configure nodes from other operators. If those nodes name the same producers, the checkpoint is wrong: install a different release';
-  throw new AppError('NODES_DISAGREE', `${reason}. ${advice}`, { retryable: true });
+  throw retryableError('NODES_DISAGREE', `${reason}. ${advice}`);
 }
 
 /**
@@ -116,7 +116,7 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
     (known.length === largest.group.length && largest.size < agreement)
   ) {
     const seen = `the first start needs nodes from ${agreement} operators, but only ${largest?.size ?? 0} respond`;
-    throw new AppError('NO_NODE', seen, { retryable: true });
+    throw retryableError('NO_NODE', seen);
   }
   const [other] = next?.group ?? [];
   if (other !== undefined && (largest.size < agreement || largest.size === next?.size)) {
@@ -150,9 +150,7 @@ async function assertShown(
 }
 
 function disagree(ours: BlockMark, theirs: BlockMark, node: Node): AppError {
-  return new AppError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, but ${theirs.id} on ${node.origin}`, {
-    retryable: true,
-  });
+  return retryableError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, but ${theirs.id} on ${node.origin}`);
 }
 
 /** The clock of the server that created the first invoice may be this far ahead of the chain. This is much more than real clock drift. */
@@ -214,17 +212,12 @@ async function findBuiltUpon(
     built.unshift(header);
     if (solidHeightBy(producers, built) === header.number) return header;
     const parent = header.number === 1 ? genesis : await readAnyHeaderAt(deps, node, header.number - 1);
-    checked(deps, node, () => {
-      if (parent.id === header.parentId) return;
-      throw refused(`block ${header.number} (${header.id}) has parent ${header.parentId}, not ${parent.id}`);
-    });
+    if (parent.id !== header.parentId) {
+      const seen = `block ${header.number} (${header.id}) has parent ${header.parentId}, not ${parent.id}`;
+      throw blamed(deps, node, retryableError('BLOCK_UNVERIFIABLE', seen));
+    }
     block = parent;
   }
-  return checked(deps, node, () => {
-    throw refused(`too few of its producers signed the ${built.length} blocks up to ${newest.number} (${newest.id})`);
-  });
-}
-
-function refused(message: string): AppError {
-  return new AppError('BLOCK_UNVERIFIABLE', message, { retryable: true });
+  const seen = `too few of its producers signed the ${built.length} blocks up to ${newest.number} (${newest.id})`;
+  throw blamed(deps, node, retryableError('BLOCK_UNVERIFIABLE', seen));
 }

@@ -44,12 +44,10 @@ test('a watcher whose renewal is late does nothing meanwhile, and goes on with i
   const { db, asked, keep, release } = slowDatabase();
   const watcher = startWatcher({
     ...{ db, network: 'devnet', holder: 'us', leaseMs: LEASE_MS, agreement: 1, blockMs: 3000, slotMs: null },
-    ...{
-      publicUrl: 'http://pay.test',
-      usdt: '41'.repeat(21) as AccountHex,
-      pool: {} as NodePool,
-      fees: createKnownTerms(),
-    },
+    publicUrl: 'http://pay.test',
+    usdt: '41'.repeat(21) as AccountHex,
+    pool: {} as NodePool,
+    fees: createKnownTerms(),
     ...{ now: () => unixMs(Date.now()), random: (bytes: number) => new Uint8Array(bytes) },
     ...{ log: createLogger({ level: 'silent' }), metrics: createMetrics() },
   });

@@ -3,7 +3,6 @@ import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { whileLeading } from '../../payments/watching.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { type LoopHealth, startLoop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
@@ -17,20 +16,13 @@ import {
   saveChainStatus,
   saveNodesStatus,
 } from '../../store/chain/status.ts';
-import type { Database } from '../../store/db/database.ts';
 import { ENERGY_PRICE } from '../nodes/ask-state.ts';
 import { ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import { createFollower, type Follower } from './follower.ts';
-import { type Alarms, createAlarms, type FollowDeps } from './following.ts';
+import { createAlarms, type FollowDeps } from './following.ts';
 
 type WatcherDeps = Omit<FollowDeps, 'alarms'> & LeaseOptions;
-
-type Watcher = {
-  /** Whether this process holds the network's lease. */
-  isLeader(): boolean;
-  stop(): Promise<void>;
-};
 
 /** After each failure the pause doubles, up to this limit, to protect an overloaded node or database. */
 const MAX_PAUSE_MS = 5000;
@@ -44,7 +36,7 @@ const MIN_WAIT_MS = 250;
 const NOT_ABOUT_THE_CHAIN = new Set(['LEASE_LOST', 'DATABASE_UNAVAILABLE']);
 
 /** Follows one network while this process holds its lease. Runs until it's stopped. */
-export function startWatcher(deps: WatcherDeps): Watcher {
+export function startWatcher(deps: WatcherDeps) {
   const { network, pool } = deps;
   const log = deps.log.child({ network });
   const held = holdLease({ ...deps, log }, () => look.forget());
@@ -72,6 +64,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     },
   });
   return {
+    /** Whether this process holds the network's lease. */
     isLeader: held.isHeld,
     stop: async () => {
       const ended = following.stop();
@@ -169,35 +162,23 @@ async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
   }
 }
 
+type VisibilityDeps = Pick<FollowDeps, 'db' | 'network' | 'blockMs' | 'alarms' | 'log' | 'metrics'>;
+
 /** Tells the operator whether the chain is visible: through an alarm, a metric, and a log line when it becomes visible again. */
-type Visibility = Omit<Blindness, 'begin'> & {
-  /** Takes over a previous process's alarm, so that it isn't raised twice. */
-  begin(): Promise<void>;
-  /** Reports a change if there is one. Returns the change, or `null`. */
-  notify(): Promise<'lost' | 'regained' | null>;
-};
-
-type VisibilityDeps = {
-  db: Database;
-  network: Network;
-  blockMs: number;
-  alarms: Alarms;
-  log: Logger;
-  metrics: Pick<Metrics, 'chainBlind'>;
-};
-
-function createVisibility({ db, network, blockMs, alarms, log, metrics }: VisibilityDeps): Visibility {
+function createVisibility({ db, network, blockMs, alarms, log, metrics }: VisibilityDeps) {
   const blindness = createBlindness(blockMs);
   /** The state that was last reported to the operator. */
   let isBlind = false;
   return {
     ...blindness,
+    /** Takes over a previous process's alarm, so that it isn't raised twice. */
     begin: async () => {
       const open = (await findOpenAlarms(db, network)).find(({ kind }) => kind === 'blind');
       blindness.begin(open?.detail ?? null);
       isBlind = open !== undefined;
     },
-    notify: async () => {
+    /** Reports a change if there is one. Returns the change, or `null`. */
+    notify: async (): Promise<'lost' | 'regained' | null> => {
       const reason = blindness.reason();
       metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
       // This process or another one may have raised the alarm.
@@ -210,24 +191,6 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
     },
   };
 }
-
-/** Judges from the result of each step whether the chain is visible. All times are monotonic milliseconds. */
-type Blindness = {
-  /** Returns why the chain isn't visible, or `null` if it is. */
-  reason(): string | null;
-  /**
-   * Call this when this process starts following. If the chain wasn't visible to a previous process, `reason` says why; otherwise it's
-   * `null`.
-   */
-  begin(reason: string | null): void;
-  /** Call this when the chain is verified up to this height. Only a height above all previous ones counts as a new block. */
-  onHead(number: number): void;
-  /** Call this when the nodes have answered. The argument is the age of the newest examined block. */
-  onLook(examinedAgeMs: number): void;
-  onFailure(reason: string): void;
-  /** Discards the failures so far, because they say nothing about the chain. */
-  forgetFailures(): void;
-};
 
 /** If the newest examined block is older than this many block times, the nodes or the network must have stopped. */
 const STALE_BLOCKS = 20;
@@ -243,10 +206,11 @@ const FAILURES = 3;
 const UNSEEN_BLOCKS = 3;
 
 /**
- * The watcher is blind if nodes don't answer, or if they show only old blocks and nothing new. Only a fresh block ends blindness, because
- * even a node that keeps falling behind shows a new block occasionally.
+ * Judges from the result of each step whether the chain is visible. The watcher is blind if nodes don't answer, or if they show only old
+ * blocks and nothing new. Only a fresh block ends blindness, because even a node that keeps falling behind shows a new block occasionally.
+ * All times are monotonic milliseconds.
  */
-export function createBlindness(blockMs: number, clockMs = () => performance.now()): Blindness {
+export function createBlindness(blockMs: number, clockMs = () => performance.now()) {
   let reason: string | null = null;
   let failures = 0;
   let highest = -1;
@@ -254,20 +218,24 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
   let seenMs = newBlockMs;
   const isLongAgo = (ms: number) => clockMs() - ms >= UNSEEN_BLOCKS * blockMs;
   return {
+    /** Returns why the chain isn't visible, or `null` if it is. */
     reason: () => reason,
-    begin: (open) => {
+    /** Call this when this process starts following. `open` is why the chain wasn't visible to a previous process, or `null`. */
+    begin: (open: string | null) => {
       reason = open;
       failures = 0;
       newBlockMs = clockMs();
       seenMs = newBlockMs;
     },
-    onHead: (number) => {
+    /** Call this when the chain is verified up to this height. Only a height above all previous ones counts as a new block. */
+    onHead: (number: number) => {
       if (number <= highest) return;
       highest = number;
       newBlockMs = clockMs();
       seenMs = newBlockMs;
     },
-    onLook: (examinedAgeMs) => {
+    /** Call this when the nodes have answered. The argument is the age of the newest examined block. */
+    onLook: (examinedAgeMs: number) => {
       failures = 0;
       if (examinedAgeMs <= STALE_BLOCKS * blockMs) {
         reason = null;
@@ -276,10 +244,11 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
         reason = `the newest block that Quittance has read is ${Math.round(examinedAgeMs / 1000)} s old`;
       }
     },
-    onFailure: (why) => {
+    onFailure: (why: string) => {
       failures += 1;
       if (reason !== null || (failures >= FAILURES && isLongAgo(seenMs))) reason = why;
     },
+    /** Discards the failures so far, because they say nothing about the chain. */
     forgetFailures: () => {
       failures = 0;
     },
@@ -294,22 +263,7 @@ type LeaseOptions = {
   loops?: LoopHealth;
 };
 
-type HeldLease = {
-  current(): Lease | null;
-  /**
-   * Whether this process certainly holds the lease, by its own clock. Use this where the database doesn't check the lease, as it does for
-   * ledger writes.
-   */
-  isHeld(): boolean;
-  /**
-   * Call this when the database reports that another process has the lease. Does nothing if that lease has expired or this process has
-   * acquired it again.
-   */
-  lose(lost: Lease): void;
-  /** How often this process tries to acquire the lease while another process has it. */
-  askMs: number;
-  stop(): Promise<void>;
-};
+type HeldLease = ReturnType<typeof holdLease>;
 
 /**
  * The lease is short, because nothing is confirmed until a successor starts. It's long enough to retry a failed renewal before it expires.
@@ -323,16 +277,17 @@ const RENEWALS_PER_LEASE = 4;
 const ASKS_PER_RENEWAL = 4;
 
 /** Tries to acquire a network's lease until it succeeds, and then keeps renewing it. */
-function holdLease(
-  deps: LeaseOptions & { db: Database; network: Network; log: Logger },
-  onLost: () => void,
-): HeldLease {
+function holdLease(deps: LeaseOptions & Pick<FollowDeps, 'db' | 'network' | 'log'>, onLost: () => void) {
   const { db, network, log, leaseMs = LEASE_MS } = deps;
   const renewMs = leaseMs / RENEWALS_PER_LEASE;
   const askMs = renewMs / ASKS_PER_RENEWAL;
   let lease: Lease | null = null;
   /** A monotonic time; the lease is counted from just before the request was sent. */
   let surelyUntilMs = 0;
+  /**
+   * Whether this process certainly holds the lease, by its own clock. Use this where the database doesn't check the lease, as it does for
+   * ledger writes.
+   */
   const isHeld = () => lease !== null && performance.now() < surelyUntilMs;
   const drop = () => {
     lease = null;
@@ -355,9 +310,14 @@ function holdLease(
   return {
     current: () => lease,
     isHeld,
-    lose: (lost) => {
+    /**
+     * Call this when the database reports that another process has the lease. Does nothing if that lease has expired or this process has
+     * acquired it again.
+     */
+    lose: (lost: Lease) => {
       if (lease === lost && isHeld()) drop();
     },
+    /** How often this process tries to acquire the lease while another process has it. */
     askMs,
     stop: async () => {
       await renewal.stop();
@@ -370,26 +330,14 @@ const STATUS_MS = 2000;
 /** All incidents within this time lead to a single comparison of the books, because each comparison costs requests. */
 const INCIDENT_MS = 3_600_000;
 
-type StatusDeps = {
-  db: Database;
-  network: Network;
-  pool: Pick<NodePool, 'health' | 'available'>;
-  alarms: Alarms;
-  now(): UnixMs;
+type StatusDeps = Pick<FollowDeps, 'db' | 'network' | 'pool' | 'alarms' | 'now'> & {
   isLeader(): boolean;
   status: Follower['status'];
   blindReason(): string | null;
 };
 
 /** Stores the watcher's status in the database, so that every process can read it. */
-function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status, blindReason }: StatusDeps): {
-  /** Writes the status at most every two seconds. */
-  record(): Promise<void>;
-  /** Makes the next call to `record` write immediately. */
-  hurry(): void;
-  /** Schedules a comparison of the books with the chain. */
-  onIncident(): void;
-} {
+function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status, blindReason }: StatusDeps) {
   const energyPrice = createEnergyPrice({ pool, now });
   let recordedMs = 0;
   /** The nodes that were paused at the last check. */
@@ -397,6 +345,7 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
   let hasIncident = false;
   let incidentNextMs = 0;
   return {
+    /** Writes the status at most every two seconds. */
     record: async () => {
       if (!isLeader()) return;
       const nowMs = performance.now();
@@ -418,9 +367,11 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
       if (blind === null) energyPrice.refresh();
       await saveChainStatus(db, network, now(), { ...current, blind, nodes, energyPrice: energyPrice.seen() });
     },
+    /** Makes the next call to `record` write immediately. */
     hurry: () => {
       recordedMs = 0;
     },
+    /** Schedules a comparison of the books with the chain. */
     onIncident: () => {
       hasIncident = true;
     },
@@ -434,17 +385,10 @@ const FIRST_MS = 15_000;
 /** A single operator could be wrong. If two differ, the price is treated as unknown. */
 const OPERATORS = 2;
 
-/** The energy price that nodes report. It's used only for an estimate that payers see. */
-type KnownEnergyPrice = {
-  /** Returns the last price that operators agreed on, with its time, or `null` if they haven't agreed on any yet. */
-  seen(): EnergyPriceSeen | null;
-  /** Asks the nodes in the background, once an hour. Never throws. */
-  refresh(): void;
-};
-
 type Deps = { pool: Pick<NodePool, 'available'>; now(): UnixMs };
 
-export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performance.now()): KnownEnergyPrice {
+/** Keeps the energy price that nodes report. It's used only for an estimate that payers see. */
+export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performance.now()) {
   let nextMs = clockMs() + FIRST_MS;
   let seen: EnergyPriceSeen | null = null;
   const ask = async () => {
@@ -455,7 +399,9 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
     if (sun !== null && sun === other) seen = { sun, at: now() };
   };
   return {
+    /** Returns the last price that operators agreed on, with its time, or `null` if they haven't agreed on any yet. */
     seen: () => seen,
+    /** Asks the nodes in the background, once an hour. Never throws. */
     refresh: () => {
       if (clockMs() < nextMs) return;
       nextMs = clockMs() + REFRESH_MS;

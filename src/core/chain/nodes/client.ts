@@ -1,4 +1,4 @@
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import { type NodeSpec, nodeOrigin, urlsOf } from '../../domain/node.ts';
 import { printableText } from '../../domain/text.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
@@ -102,7 +102,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const message = `${origin}${path}: ${reason}`;
         if (isTooLarge) throw new AnswerTooLarge(message);
         // The error has no `cause`, because a transport error may contain the whole URL.
-        throw new AppError('NODE_REFUSED', message, { retryable: true });
+        throw retryableError('NODE_REFUSED', message);
       } finally {
         deadline.clear();
       }
@@ -161,21 +161,13 @@ const GOOD_BYTES_PER_MS = 512;
 /** Why an answer is late: nothing has arrived, or only part of it. */
 export type Lateness = 'silent' | 'slow';
 
-export type Deadline = {
-  signal: AbortSignal;
-  /** Call this when bytes have arrived. The deadline then moves back, because a long answer isn't a failure, but silence is. */
-  extend(bytes: number): void;
-  lateness(): Lateness;
-  /** Returns why the deadline passed, as text for people. */
-  reason(): string;
-  clear(): void;
-};
+export type Deadline = ReturnType<typeof startDeadline>;
 
 /**
  * Aborts after `limitMs` without an answer. An answer that arrives at a good rate may take up to `steadyShare` times as long. If that isn't
  * enough, the caller must increase `limitMs`.
  */
-export function startDeadline(limitMs: number, steadyShare: number): Deadline {
+export function startDeadline(limitMs: number, steadyShare: number) {
   const controller = new AbortController();
   const startedMs = performance.now();
   let bytesRead = 0;
@@ -189,10 +181,12 @@ export function startDeadline(limitMs: number, steadyShare: number): Deadline {
   arm();
   return {
     signal: controller.signal,
-    extend: (bytes) => {
+    /** Call this when bytes have arrived. The deadline then moves back, because a long answer isn't a failure, but silence is. */
+    extend: (bytes: number) => {
       bytesRead += bytes;
     },
-    lateness: () => (bytesRead === 0 ? 'silent' : 'slow'),
+    lateness: (): Lateness => (bytesRead === 0 ? 'silent' : 'slow'),
+    /** Returns why the deadline passed, as text for people. */
     reason: () =>
       bytesRead === 0
         ? `no complete response before the timeout of ${limitMs} ms`

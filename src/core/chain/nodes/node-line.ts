@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../domain/errors.ts';
+import { retryableError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { NodeSpec } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { createSemaphore } from '../../runtime/concurrency.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createNodeClient, type Lateness, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
@@ -19,9 +20,10 @@ export type NodeLineOptions = {
   origin: string;
   network: Network;
   timeoutMs: number;
-  patience: AdaptiveTimeout;
+  patience: ReturnType<typeof createAdaptiveTimeout>;
   maxAnswerBytes?: number;
   now(): UnixMs;
+  /** A monotonic clock in milliseconds. */
   clockMs(): number;
   random(): number;
   log: Logger;
@@ -63,7 +65,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const refuseFor = (obstacle: string | null) => {
     if (obstacle === null) return;
     metrics.nodeRequests.inc({ network, node: origin, outcome: 'unsent' });
-    throw new AppError('NODE_REFUSED', `${origin} was not queried: ${obstacle}`, { retryable: true });
+    throw retryableError('NODE_REFUSED', `${origin} was not queried: ${obstacle}`);
   };
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
     refuseFor(record.asideReason(question));
@@ -213,7 +215,7 @@ const DAY_MS = 24 * 60 * 60_000;
 
 const SUBSTITUTES = { logs: 'infos', ranges: 'single blocks', bytes: 'JSON' } as const;
 
-type WarningOptions = { network: Network; origin: string; log: Logger; now(): UnixMs; clockMs(): number };
+type WarningOptions = Pick<NodeLineOptions, 'network' | 'origin' | 'log' | 'now' | 'clockMs'>;
 
 /** Writes log lines about one node. Each kind of line has its own rate limit. */
 function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptions) {
@@ -253,34 +255,18 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
   };
 }
 
-type Turn = 'taken' | 'exhausted' | 'too-many-waiting';
-
-/** Limits the requests to a node: per second, with bursts of up to one second's worth, and per UTC day. */
-type NodeBudget = {
-  /** Resolves when it's the caller's turn, in the order of the calls. Rejects if `signal` aborts. */
-  take(signal: AbortSignal): Promise<Turn>;
-  isExhausted(): boolean;
-  requestsToday(): number;
-  /** `null` if there's no limit. */
-  requestsLeft(): number | null;
-  /** The share of the day's requests that is used, from 0 to 1; `null` if there's no limit. */
-  usedShare(): number | null;
-};
-
 /** A request that would wait longer than this would be stale, so another node is the better choice. */
 const MAX_WAITING = 200;
 const MAX_WAIT_SECONDS = 10;
 
-type NodeBudgetOptions = {
-  requestsPerSecond: number | null;
-  requestsPerDay: number | null;
-  now(): UnixMs;
-  /** A monotonic clock in milliseconds. */
-  clockMs(): number;
-};
+type NodeBudgetOptions = Pick<NodeSpec, 'requestsPerSecond' | 'requestsPerDay'> &
+  Pick<NodeLineOptions, 'now' | 'clockMs'>;
 
-/** The count starts at 0, so after a restart the requests already used that day are forgotten. */
-function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: NodeBudgetOptions): NodeBudget {
+/**
+ * Limits the requests to a node: per second, with bursts of up to one second's worth, and per UTC day. The count starts at 0, so after a
+ * restart the requests already used that day are forgotten.
+ */
+function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: NodeBudgetOptions) {
   const perDay = requestsPerDay ?? Number.POSITIVE_INFINITY;
   const bucket = requestsPerSecond === null ? null : createBucket(requestsPerSecond, clockMs);
   let day = -1;
@@ -295,9 +281,12 @@ function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: N
   return {
     isExhausted,
     requestsToday,
+    /** `null` if there's no limit. */
     requestsLeft: () => (requestsPerDay === null ? null : Math.max(0, requestsPerDay - requestsToday())),
+    /** The share of the day's requests that is used, from 0 to 1; `null` if there's no limit. */
     usedShare: () => (requestsPerDay === null ? null : requestsToday() / requestsPerDay),
-    take: async (signal) => {
+    /** Resolves when it's the caller's turn, in the order of the calls. Rejects if `signal` aborts. */
+    take: async (signal: AbortSignal) => {
       if (isExhausted()) return 'exhausted';
       const waitMs = bucket === null ? 0 : bucket.reserve();
       if (waitMs === null) return 'too-many-waiting';
@@ -327,16 +316,6 @@ function createBucket(perSecond: number, clockMs: () => number) {
   };
 }
 
-/** Extends a question's timeout after a late answer, for all nodes on a network. */
-type AdaptiveTimeout = {
-  /** Call this when an answer was late. The next answer to the same question, from any node, may take twice as long. */
-  grow(question: Question<unknown>): void;
-  /** Call this when the question was answered. */
-  reset(question: Question<unknown>): void;
-  /** Returns the timeout for the answer, in milliseconds. */
-  longer(question: Question<unknown>, limitMs: number): number;
-};
-
 const MOST = 64;
 /** A large block takes about a minute over a slow connection. A hanging node costs at most this long, once. */
 const MAX_LIMIT_MS = 120_000;
@@ -344,21 +323,22 @@ const MAX_LIMIT_MS = 120_000;
 const MAX_KEPT = 200;
 
 /**
- * Extends timeouts per question, because a large answer is large on every node, while all other answers stay small. That way a hanging node
- * is still detected quickly, and another node can answer in time if this one can't.
+ * Extends a question's timeout after a late answer, for all nodes on a network. Timeouts are per question, because a large answer is large
+ * on every node, while all other answers stay small. That way a hanging node is still detected quickly, and another node can answer in time
+ * if this one can't.
  */
-export function createAdaptiveTimeout(): AdaptiveTimeout {
+export function createAdaptiveTimeout() {
   const factors = new Map<string, number>();
   return {
-    grow: (question) => {
+    /** Call this when an answer was late. The next answer to the same question, from any node, may take twice as long. */
+    grow: (question: Question<unknown>) => {
       const name = nameOf(question);
-      const factor = Math.min(MOST, (factors.get(name) ?? 1) * 2);
-      factors.delete(name);
-      factors.set(name, factor);
-      if (factors.size > MAX_KEPT) factors.delete(factors.keys().next().value ?? name);
+      keepNewest(factors, name, Math.min(MOST, (factors.get(name) ?? 1) * 2), MAX_KEPT);
     },
-    reset: (question) => void (factors.size > 0 && factors.delete(nameOf(question))),
-    longer: (question, limitMs) => {
+    /** Call this when the question was answered. */
+    reset: (question: Question<unknown>) => void (factors.size > 0 && factors.delete(nameOf(question))),
+    /** Returns the timeout for the answer, in milliseconds. */
+    longer: (question: Question<unknown>, limitMs: number) => {
       const factor = factors.size === 0 ? 1 : (factors.get(nameOf(question)) ?? 1);
       return Math.max(limitMs, Math.min(MAX_LIMIT_MS, limitMs * factor));
     },

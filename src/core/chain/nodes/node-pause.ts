@@ -10,31 +10,7 @@ export type Failure = {
   isAlone: boolean;
 };
 
-/** Pauses a node after consecutive failures. */
-export type NodePause = {
-  /**
-   * Records a failure. If the failed request was sent before the current pause began, the failure belongs to that pause and doesn't
-   * lengthen it, unless the node itself asks for a longer pause. Returns whether a new pause began.
-   */
-  fail(failure: Failure): boolean;
-  /**
-   * Records an answer. A few consecutive answers end a series of refusals; a series of wrong answers ends only with `praise`. Returns
-   * whether a series ended.
-   */
-  answer(): boolean;
-  praise(): boolean;
-  /** Restores a previous process's series of wrong answers or refusals. */
-  restore(remembered: { failures: number; pausedForMs: number }): void;
-  /**
-   * Limits the rest of the pause, unless the node itself asked for the pause. If no other node is available, a long wait is worse than a
-   * request.
-   */
-  shorten(maxMs: number): void;
-  remainingMs(): number;
-  failures(): number;
-  /** Whether a pause of at least `ms` has begun since the last call. */
-  takeLong(ms: number): boolean;
-};
+export type NodePause = ReturnType<typeof createNodePause>;
 
 /** If other nodes are available, a failing node's pauses can grow long. The only node must be retried soon. */
 const WITH_OTHERS = { firstMs: 1000, longestMs: 60_000 };
@@ -51,7 +27,7 @@ const ROW_ENDS_MS = 10 * 60_000;
 /** Each pause is shortened at random by up to this share, so that several processes don't retry at the same time. */
 const JITTER = 0.25;
 
-/** `longestMs` is the limit while other nodes are available. */
+/** Pauses a node after consecutive failures. `longestMs` is the limit while other nodes are available. */
 export function createNodePause({
   clockMs,
   random,
@@ -60,7 +36,7 @@ export function createNodePause({
   clockMs(): number;
   random(): number;
   longestMs?: number;
-}): NodePause {
+}) {
   let row = 0;
   let lastKind: 'refusal' | 'report' = 'refusal';
   let answers = 0;
@@ -78,12 +54,17 @@ export function createNodePause({
   return {
     remainingMs,
     failures: () => row,
-    takeLong: (ms) => {
+    /** Whether a pause of at least `ms` has begun since the last call. */
+    takeLong: (ms: number) => {
       const isLong = longestMs >= ms;
       longestMs = 0;
       return isLong;
     },
-    fail: ({ kind, sentMs, costMs, askedMs, isAlone }) => {
+    /**
+     * Records a failure. If the failed request was sent before the current pause began, the failure belongs to that pause and doesn't
+     * lengthen it, unless the node itself asks for a longer pause. Returns whether a new pause began.
+     */
+    fail: ({ kind, sentMs, costMs, askedMs, isAlone }: Failure) => {
       const nowMs = clockMs();
       if (askedMs !== null) askedUntilMs = Math.max(askedUntilMs, nowMs + askedMs);
       longestMs = Math.max(longestMs, askedMs ?? 0);
@@ -100,18 +81,27 @@ export function createNodePause({
       untilMs = nowMs + pauseMs * (1 - JITTER * random());
       return true;
     },
+    /**
+     * Records an answer. A few consecutive answers end a series of refusals; a series of wrong answers ends only with `praise`. Returns
+     * whether a series ended.
+     */
     answer: () => {
       answers += 1;
       return lastKind === 'refusal' && answers >= ANSWERS_THAT_END_A_ROW && endRow();
     },
     praise: endRow,
-    restore: ({ failures, pausedForMs }) => {
+    /** Restores a previous process's series of wrong answers or refusals. */
+    restore: ({ failures, pausedForMs }: { failures: number; pausedForMs: number }) => {
       row = Math.max(row, failures);
       lastKind = 'report';
       untilMs = Math.max(untilMs, clockMs() + Math.min(WITH_OTHERS.longestMs, pausedForMs));
       longestMs = Math.max(longestMs, pausedForMs);
     },
-    shorten: (maxMs) => {
+    /**
+     * Limits the rest of the pause, unless the node itself asked for the pause. If no other node is available, a long wait is worse than a
+     * request.
+     */
+    shorten: (maxMs: number) => {
       untilMs = Math.min(untilMs, clockMs() + maxMs);
     },
   };

@@ -2,19 +2,15 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import type { ShownHeader } from '@quittance/tron/shown-block';
-import { AppError } from '../../domain/errors.ts';
+import { retryableError } from '../../domain/errors.ts';
 import { isLocalNetwork, type Network, nodesVariable } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
-import type { UnixMs } from '../../domain/time.ts';
-import type { Logger } from '../../runtime/log.ts';
 import { backoffMs } from '../../runtime/loop.ts';
-import type { Metrics } from '../../runtime/metrics.ts';
 import { findGenesisId } from '../../store/chain/cursor.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { readBlockId } from '../proof/prove-block.ts';
 import { headerAt } from './ask-block.ts';
-import type { NodeClient, NodeClientOptions } from './client.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
 import { createAdaptiveTimeout, createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
@@ -41,20 +37,12 @@ export type NodePool = {
   close(): Promise<void>;
 };
 
-type NodePoolOptions = {
-  network: Network;
-  nodes: readonly NodeSpec[];
-  now(): UnixMs;
-  log: Logger;
-  metrics: Metrics;
-  /** The block time. Timeouts at the head are so short that failover takes less than one block time. */
-  blockMs: number;
-  /** A monotonic clock in milliseconds. */
-  clockMs?(): number;
-  random?(): number;
-  /** Creates a client. The default asks over the network. */
-  createClient?(options: NodeClientOptions): NodeClient;
-};
+type NodePoolOptions = Pick<NodeLineOptions, 'network' | 'now' | 'log' | 'metrics' | 'createClient'> &
+  Partial<Pick<NodeLineOptions, 'clockMs' | 'random'>> & {
+    nodes: readonly NodeSpec[];
+    /** The block time. Timeouts at the head are so short that failover takes less than one block time. */
+    blockMs: number;
+  };
 
 /** The timeout for small answers if no other node is available. */
 const ALONE_TIMEOUT_MS = 10_000;
@@ -147,33 +135,18 @@ function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   });
 }
 
-/** A node in a pool, with its budget, its pauses and the state of its network check. */
-type NodeMember = {
-  node: Node;
-  /** Whether the node can be asked: it's on the right network, not paused, and has requests left in its budget. */
-  isUsable(): boolean;
-  isRecognised(): boolean;
-  isOnTrial(): boolean;
-  /** Starts a check of the node's network if one is due. Returns the pending check, or `null` if there's none. */
-  recognise(): Promise<boolean> | null;
-  report(problem: NodeProblem, reason: string): void;
-  praise(): void;
-  shortenPause(maxMs: number): void;
-  restorePause(remembered: { failures: number; pausedForMs: number; reason: string | null }): void;
-  setGenesis(id: string | null): void;
-  health(): NodeHealth;
-  showMetrics(): void;
-  close(): Promise<void>;
-};
+type NodeMember = ReturnType<typeof createNodeMember>;
 
 /** After a pause of at least this length, a node's network is checked again before its answers are used. */
 const LONG_PAUSE_MS = 2000;
 
-function createNodeMember(options: NodeLineOptions): NodeMember {
+/** Creates a node in a pool, with its budget, its pauses and the state of its network check. */
+function createNodeMember(options: NodeLineOptions) {
   const { spec, origin, network, metrics } = options;
   const line = createNodeLine(options);
   const { pause, budget, seen } = line;
   const identity = createNodeIdentity({ ...options, ask: line.ask, onFailure: line.report });
+  /** Whether the node can be asked: it's on the right network, not paused, and has requests left in its budget. */
   const isUsable = () => line.isOpen() && !identity.isWrong();
   const stateOf = (): NodeHealth['state'] => {
     if (identity.isWrong()) return 'wrong-network';
@@ -183,9 +156,7 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
   };
   const ask: Node['ask'] = async (question, call) => {
     if (!identity.isWrong()) return line.ask(question, call);
-    throw new AppError('NODE_REFUSED', `${origin} was not queried: the node belongs to another network`, {
-      retryable: true,
-    });
+    throw retryableError('NODE_REFUSED', `${origin} was not queried: the node belongs to another network`);
   };
   const isRecognised = () => {
     if (pause.takeLong(LONG_PAUSE_MS)) identity.doubt();
@@ -196,23 +167,24 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
       ...{ url: spec.url, origin, operator: spec.operator, ask },
       ...{ hasBytes: line.hasBytes, isOpenFor: line.isOpenFor, setAside: line.setAside },
       requestsLeft: budget.requestsLeft,
-    },
+    } satisfies Node,
     isUsable,
     isRecognised,
     isOnTrial: () => pause.failures() > 0 && seen.inFlight > 0,
+    /** Starts a check of the node's network if one is due. Returns the pending check, or `null` if there's none. */
     recognise: () => (line.isOpen() && !isRecognised() ? identity.check() : null),
-    report: (problem, reason) => {
+    report: (problem: NodeProblem, reason: string) => {
       if (problem === 'wrong-network') identity.markWrong(reason);
       else line.report(`${problem}: ${reason}`);
     },
     praise: line.praise,
     shortenPause: pause.shorten,
-    restorePause: ({ reason, ...remembered }) => {
+    restorePause: ({ reason, ...remembered }: RememberedPause) => {
       pause.restore(remembered);
       seen.reason ??= reason;
     },
     setGenesis: identity.setGenesis,
-    health: () => {
+    health: (): NodeHealth => {
       const { requests, refusals, answerMs, reason } = seen;
       return {
         url: origin,
@@ -239,33 +211,7 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
   };
 }
 
-/** Recognises by the genesis block whether a node is on the right network. */
-type NodeIdentity = {
-  /** It's also true while no genesis block is known, because all nodes are accepted then. */
-  isRecognised(): boolean;
-  isWrong(): boolean;
-  wrongReason(): string | null;
-  /** Makes the node count as unrecognised until it has passed another check. */
-  doubt(): void;
-  markWrong(reason: string): void;
-  setGenesis(id: string | null): void;
-  /**
-   * Starts a check if one is due. Returns the pending check, or `null` if there's none. A check never rejects; it resolves to whether the
-   * node is recognised.
-   */
-  check(): Promise<boolean> | null;
-  /** Resolves when no check is pending. */
-  settled(): Promise<unknown>;
-};
-
-type IdentityOptions = {
-  network: Network;
-  origin: string;
-  timeoutMs: number;
-  clockMs(): number;
-  /** Whether no other node can be asked at the moment. */
-  isAlone(): boolean;
-  log: Logger;
+type IdentityOptions = Pick<NodeLineOptions, 'network' | 'origin' | 'timeoutMs' | 'clockMs' | 'isAlone' | 'log'> & {
   ask: Node['ask'];
   /** Called if the node answers with something other than its genesis block. */
   onFailure(reason: string): void;
@@ -279,7 +225,8 @@ const RECHECK = { firstMs: 5000, longestMs: 60_000 };
 /** A start must not wait long for a node that hangs. */
 const MAX_CHECK_MS = 3000;
 
-function createNodeIdentity(options: IdentityOptions): NodeIdentity {
+/** Recognises by the genesis block whether a node is on the right network. */
+function createNodeIdentity(options: IdentityOptions) {
   const { network, origin, clockMs, isAlone, log, ask, onFailure } = options;
   const timeoutMs = Math.min(options.timeoutMs, MAX_CHECK_MS);
   let genesisId: string | null = null;
@@ -288,6 +235,7 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   let wrongMs = 0;
   let wrongTimes = 0;
   let checking: Promise<boolean> | null = null;
+  /** It's also true while no genesis block is known, because all nodes are accepted then. */
   const isRecognised = () => state === 'right' || (state === 'unknown' && genesisId === null);
   const markWrong = (what: string) => {
     const isNew = state !== 'wrong';
@@ -325,14 +273,19 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
     markWrong,
     isWrong: () => state === 'wrong',
     wrongReason: () => (state === 'wrong' ? reason : null),
+    /** Makes the node count as unrecognised until it has passed another check. */
     doubt: () => {
       if (state === 'right') state = 'unknown';
     },
-    setGenesis: (id) => {
+    setGenesis: (id: string | null) => {
       if (id === genesisId) return;
       genesisId = id;
       state = 'unknown';
     },
+    /**
+     * Starts a check if one is due. Returns the pending check, or `null` if there's none. A check never rejects; it resolves to whether the
+     * node is recognised.
+     */
     check: () => {
       if (checking === null && isDue()) {
         checking = run().finally(() => {
@@ -341,6 +294,7 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
       }
       return checking;
     },
+    /** Resolves when no check is pending. */
     settled: () => checking ?? Promise.resolve(),
   };
 }

@@ -75,29 +75,25 @@ export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
   });
 }
 
+export type Avoidance = ReturnType<typeof createAvoidance>;
+
 /**
  * Remembers an operator whose block can't be judged yet. For a while, other operators are preferred, but the avoided one isn't treated as
  * faulty.
  */
-export type Avoidance = {
-  /** Call this when a node's answer can't be judged. The node's operator replaces the one that was avoided before. */
-  avoid(node: Node): void;
-  isAvoided(node: Node): boolean;
-  /** Returns the nodes in order of preference, with the avoided operator's nodes at the end. */
-  sort(nodes: readonly Node[]): Node[];
-};
-
-export function createAvoidance(forMs: number): Avoidance {
+export function createAvoidance(forMs: number) {
   let avoided = '';
   let untilMs = Number.NEGATIVE_INFINITY;
   const isAvoided = ({ operator }: Node) => operator === avoided && performance.now() < untilMs;
   return {
-    avoid: ({ operator }) => {
+    /** Call this when a node's answer can't be judged. The node's operator replaces the one that was avoided before. */
+    avoid: ({ operator }: Node) => {
       avoided = operator;
       untilMs = performance.now() + forMs;
     },
     isAvoided,
-    sort: (nodes) => {
+    /** Returns the nodes in order of preference, with the avoided operator's nodes at the end. */
+    sort: (nodes: readonly Node[]) => {
       const last = nodes.filter(isAvoided);
       return [...nodes.filter((node) => !last.includes(node)), ...last];
     },

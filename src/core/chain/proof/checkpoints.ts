@@ -2,6 +2,7 @@ import { type AccountHex, accountToAddress, parseAddress } from '@quittance/tron
 import { AppError } from '../../domain/errors.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import { asObject } from '../../runtime/parse-object.ts';
 
 /**
  * For each real network, a block with the producers at that time. With a checkpoint, a first start doesn't have to trust the nodes about
@@ -53,7 +54,7 @@ export function writeCheckpoint({ time, producers, ...rest }: Checkpoint): Check
 
 /** Reads a checkpoint from untrusted JSON. Throws `INVALID_ARGUMENT`, which names the problem. */
 export function readCheckpoint(json: unknown): Checkpoint {
-  const { network, number, id, time, producers } = recordOf(json);
+  const { network, number, id, time, producers } = asObject(json);
   if (typeof network !== 'string' || !isNetwork(network)) throw wrong('"network" is not a network');
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1)
     throw wrong('"number" is not a height');
@@ -67,15 +68,11 @@ export function readCheckpoint(json: unknown): Checkpoint {
     throw wrong(`"producers" is not a list of 1 to ${MAX_PRODUCERS}`);
   }
   const members = producers.map((each: unknown) => {
-    const { address, signer } = recordOf(each);
+    const { address, signer } = asObject(each);
     return { account: readAccount(address), signer: readAccount(signer) };
   });
   if (new Set(members.map(({ account }) => account)).size !== members.length) throw wrong('a producer appears twice');
   return { network, number, id, time: unixMs(timeMs), producers: members };
-}
-
-function recordOf(json: unknown): Record<string, unknown> {
-  return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {};
 }
 
 function readAccount(address: unknown): AccountHex {

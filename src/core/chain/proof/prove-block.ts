@@ -9,8 +9,9 @@ import type { ShownBlock, ShownHeader } from '@quittance/tron/shown-block';
 import { recoverKey } from '@quittance/tron/signature';
 import type { TransactionBytes } from '@quittance/tron/transaction-bytes';
 import { decodeTransferCallBytes } from '@quittance/tron/usdt';
-import { AppError } from '../../domain/errors.ts';
+import { type AppError, retryableError } from '../../domain/errors.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
 
 export type ProvenHeader = {
   number: number;
@@ -175,11 +176,11 @@ export function describeTransaction(
 }
 
 function refused(seen: string): AppError {
-  return new AppError('NODE_REFUSED', `the node's response is not a block: ${seen}`, { retryable: true });
+  return retryableError('NODE_REFUSED', `the node's response is not a block: ${seen}`);
 }
 
 function contradicts(seen: string): AppError {
-  return new AppError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`, { retryable: true });
+  return retryableError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`);
 }
 
 /** A network's producers have fewer keys than this, so all keys in use stay cached. */
@@ -205,12 +206,7 @@ export function recoverProducer(producer: AccountHex, header: Uint8Array, signat
   }
   const recovered = recoverKey(header, signatureHex);
   if (recovered === null) return null;
-  keys.delete(producer);
-  keys.set(producer, { signer: recovered.account, key: toKey(recovered.publicKey) });
-  for (const oldest of keys.keys()) {
-    if (keys.size <= MAX_KEYS) break;
-    keys.delete(oldest);
-  }
+  keepNewest(keys, producer, { signer: recovered.account, key: toKey(recovered.publicKey) }, MAX_KEYS);
   return recovered.account;
 }
 

@@ -1,4 +1,5 @@
 import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/tron/address';
+import { keepNewest } from '../../runtime/keep-newest.ts';
 import { constantCall } from '../nodes/ask-state.ts';
 import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
@@ -22,37 +23,7 @@ const MAX_KNOWN = 16;
 /** A single operator could report terms that hide a payment, so one operator is never enough. */
 const LEAST_OPERATORS = 2;
 
-export type KnownTerms = {
-  known(): readonly FeeTerms[];
-  /**
-   * Once Tether has replaced its contract (`deprecate`), the old contract forwards calls to a successor. Returns the successor in a block
-   * at that height, or `null` if none is known.
-   */
-  successorAt(number: number): AccountHex | null;
-  /**
-   * Call this when a direct call in the block at that height logged nothing itself. Returns whether operators agree that the contract was
-   * replaced. The successor counts only from that height onwards, because it may have been a different token before. Asks at most once a
-   * minute.
-   */
-  isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
-  /**
-   * Call this when the contract was replaced in the block at that height. `named` is the successor in the event, if at least two operators
-   * agreed on the event. Without it, nodes are asked.
-   */
-  noteReplaced(number: number, named?: AccountHex | null): void;
-  /**
-   * Returns the replacement's height while the successor is unknown, and infinity otherwise. The successor's transfers may be missing in
-   * that block and in all later ones. Asks immediately, and then at most once a minute.
-   */
-  unansweredFrom(deps: TermsDeps): Promise<number>;
-  /** Returns the successors that single nodes named most recently. They are only for display, because one operator isn't trusted. */
-  namedSuccessors(): readonly AccountHex[];
-  /** Returns each node's most recent answer about a successor, for display. */
-  answers(): string;
-  /** Asks again, at most once a minute. Returns whether there are new terms. */
-  refresh(deps: TermsDeps): Promise<boolean>;
-};
-
+export type KnownTerms = ReturnType<typeof createKnownTerms>;
 type TermsDeps = { pool: Pick<NodePool, 'available'>; agreement: number; usdt: AccountHex };
 
 export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint {
@@ -64,7 +35,7 @@ export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint 
  * A contract reports only its current terms. Quittance adds them to the previous ones, and uses all of them for every block that it reads
  * from now on.
  */
-export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
+export function createKnownTerms(clockMs: () => number = () => performance.now()) {
   const known = new Map<string, FeeTerms>();
   let nextMs = Number.NEGATIVE_INFINITY;
   let underWay: Promise<boolean> | null = null;
@@ -85,15 +56,12 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
     // The contract can't undo a replacement, so operators that name no successor show an earlier state.
     successor = replacedBy ?? successor;
     if (known.has(nameOf(first))) return false;
-    known.set(nameOf(first), terms);
-    for (const oldest of known.keys()) {
-      if (known.size <= MAX_KNOWN) break;
-      known.delete(oldest);
-    }
+    keepNewest(known, nameOf(first), terms, MAX_KNOWN);
     return true;
   };
-  // Blocks are read concurrently, so all of them wait for the first request.
+  /** Asks again, at most once a minute. Returns whether there are new terms. */
   const refresh = async (deps: TermsDeps): Promise<boolean> => {
+    // Blocks are read concurrently, so all of them wait for the first request.
     if (underWay !== null) return underWay;
     if (clockMs() < nextMs) return false;
     nextMs = clockMs() + REFRESH_MS;
@@ -104,24 +72,43 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
   };
   return {
     known: () => [...known.values()],
-    successorAt: (number) => (number >= Math.min(forwardsFrom, replacedIn) ? successor : null),
-    isForwarding: async (deps, number) => {
+    /**
+     * Once Tether has replaced its contract (`deprecate`), the old contract forwards calls to a successor. Returns the successor in a block
+     * at that height, or `null` if none is known.
+     */
+    successorAt: (number: number) => (number >= Math.min(forwardsFrom, replacedIn) ? successor : null),
+    /**
+     * Call this when a direct call in the block at that height logged nothing itself. Returns whether operators agree that the contract was
+     * replaced. The successor counts only from that height onwards, because it may have been a different token before. Asks at most once a
+     * minute.
+     */
+    isForwarding: async (deps: TermsDeps, number: number) => {
       if (successor === null) await refresh(deps);
       if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
       return successor !== null;
     },
-    noteReplaced: (number, named = null) => {
+    /**
+     * Call this when the contract was replaced in the block at that height. `named` is the successor in the event, if at least two
+     * operators agreed on the event. Without it, nodes are asked.
+     */
+    noteReplaced: (number: number, named: AccountHex | null = null) => {
       if (named !== null && number > namedIn) [namedIn, successor] = [number, named];
       if (number >= replacedIn) return;
       replacedIn = number;
       nextMs = Number.NEGATIVE_INFINITY;
     },
-    unansweredFrom: async (deps) => {
+    /**
+     * Returns the replacement's height while the successor is unknown, and infinity otherwise. The successor's transfers may be missing in
+     * that block and in all later ones. Asks immediately, and then at most once a minute.
+     */
+    unansweredFrom: async (deps: TermsDeps) => {
       const isOpen = () => replacedIn < Number.POSITIVE_INFINITY && successor === null;
       if (isOpen()) await refresh(deps);
       return isOpen() ? replacedIn : Number.POSITIVE_INFINITY;
     },
+    /** Returns the successors that single nodes named most recently. They are only for display, because one operator isn't trusted. */
     namedSuccessors: () => [...new Set(heard.flatMap(({ terms }) => terms?.successor ?? []))],
+    /** Returns each node's most recent answer about a successor, for display. */
     answers: () => heard.map(({ origin, terms }) => `${origin} ${saidIn(terms)}`).join('; ') || 'no node is available',
     refresh,
   };

@@ -1,5 +1,5 @@
 import { type AccountHex, accountFromHex41, accountToAddress, parseAddress } from '@quittance/tron/address';
-import { AppError } from '../../domain/errors.ts';
+import { retryableError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
@@ -149,12 +149,9 @@ async function readAgreed(
     throw disagree(`${answers.map(({ node }) => node.origin).join(' and ')} name different producers`);
   }
   const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
-  throw new AppError(
+  throw retryableError(
     'NO_NODE',
     `${agreement} operators must name the producers, but only ${answers.length} did${why}`,
-    {
-      retryable: true,
-    },
   );
 }
 
@@ -191,9 +188,7 @@ function isSameMembers(left: ProducerSet['producers'], right: ProducerSet['produ
   return members(left) === members(right);
 }
 
-function disagree(message: string): AppError {
-  return new AppError('NODES_DISAGREE', message, { retryable: true });
-}
+const disagree = (message: string) => retryableError('NODES_DISAGREE', message);
 
 /** Maximum number of concurrent `getaccount` calls. */
 const PARALLEL_ACCOUNTS = 4;
@@ -233,6 +228,4 @@ function readAccount(address: unknown): AccountHex {
   throw refused(`${JSON.stringify(address)?.slice(0, 80)} is not a producer address`);
 }
 
-function refused(message: string): AppError {
-  return new AppError('NODE_REFUSED', message, { retryable: true });
-}
+const refused = (message: string) => retryableError('NODE_REFUSED', message);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import type { ShownHeader } from '@quittance/tron/shown-block';
 import type { Evidence } from '../../domain/chain-block.ts';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { inGroups } from '../../runtime/concurrency.ts';
@@ -72,8 +72,8 @@ export type ReadBlock = {
 
 /**
  * Reads the block at a height and its USDT logs, and checks the logs against the block. The block and its logs come from the same node,
- * unless only another node shows all of the block's bytes, or only another node shows the logs. Returns `null` if the node doesn't have it yet. A miss costs one request, and a
- * block costs two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
+ * unless only another node shows all of the block's bytes, or only another node shows the logs. Returns `null` if the node doesn't have it
+ * yet. A miss costs one request, and a block costs two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`, `NODES_DISAGREE`.
  */
 export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
   const block = await readExamined(deps, node, number);
@@ -139,9 +139,7 @@ async function settleUnproven(deps: ReadDeps, node: Node, block: ExaminedBlock):
   if (different !== undefined) return firstLogs(deps, different.block, [different.node]);
   const isMissing = shown.some((each) => each.block === null && each.node !== node) || heard.length < asserted.length;
   // Don't pause any node, because each of them may be honest, and can still provide irreversible blocks below this one.
-  throw new AppError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard), {
-    retryable: true,
-  });
+  throw retryableError(isMissing ? 'NODES_DISAGREE' : 'BLOCK_UNVERIFIABLE', explain(deps, block, heard));
 }
 
 /** Reads the block as bytes if the node has them, and otherwise as JSON. Returns `null` if the node doesn't answer or has no such block. */
@@ -195,7 +193,7 @@ async function firstLogs(deps: ReadDeps, block: ExaminedBlock, nodes: readonly N
   if (failures.length === nodes.length) throw failures[0];
   const origins = nodes.map(({ origin }) => origin).join(', ');
   const detail = `none of these nodes has returned the logs for block ${block.number} yet: ${origins}`;
-  throw new AppError('NODES_DISAGREE', detail, { retryable: true });
+  throw retryableError('NODES_DISAGREE', detail);
 }
 
 function neededBy({ agreement }: ReadDeps): number {
@@ -243,31 +241,29 @@ async function readExamined(
  * Reads a block's logs. Returns `null` if the node doesn't have the block yet, or is on another branch for a moment. Neither is a fault.
  */
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
-  const byBytes = await readByBytes(deps, node, block);
-  if (byBytes !== null) return byBytes;
-  const infos = await readInfos(deps, node, block);
-  try {
-    return await judgeLogs(deps, node, block, infos);
-  } catch (error) {
+  return readJudged(deps, node, block, (error) => {
     if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
-    return checked(deps, node, () => {
-      throw error;
-    });
-  }
+    throw blamed(deps, node, error);
+  });
 }
 
 /** Reads the logs that a node shows for a block. The block may come from another node. Costs at most one request. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
+  return readJudged(deps, node, block, (error) => {
+    throw blamed(deps, node, error);
+  });
+}
+
+async function readJudged<Else>(
+  deps: ReadDeps,
+  node: Node,
+  block: ExaminedBlock,
+  onWrong: (error: unknown) => Else,
+): Promise<BlockLogs | Else> {
   const byBytes = await readByBytes(deps, node, block);
   if (byBytes !== null) return byBytes;
   const infos = await readInfos(deps, node, block);
-  try {
-    return await judgeLogs(deps, node, block, infos);
-  } catch (error) {
-    return checked(deps, node, () => {
-      throw error;
-    });
-  }
+  return judgeLogs(deps, node, block, infos).catch(onWrong);
 }
 
 /**
@@ -317,7 +313,7 @@ function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppEr
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
   const what = `according to the nodes, the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Quittance holds such payments until two operators return the same data. Add a node from another operator, and check whether Tether announced this. Seen: ${error.message}`;
-  return new AppError(error.code, what, { retryable: true });
+  return retryableError(error.code, what);
 }
 
 /**
@@ -345,11 +341,8 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
     const { txId } = transaction;
     if (!mayHaveLogs(transaction)) return noLogs(block, transaction);
     if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
-      return checked(deps, node, () => {
-        throw incomplete(
-          `it needs more than ${SINGLE_INFOS_MS} ms to return the transaction results for block ${block.number}`,
-        );
-      });
+      const slow = `it needs more than ${SINGLE_INFOS_MS} ms to return the transaction results for block ${block.number}`;
+      throw blamed(deps, node, incomplete(slow));
     }
     const info = await node.ask(infoOf(txId, contractsOf(deps, block)));
     if (info === null) throw incomplete(`${node.origin} did not return the result for ${txId}`);
@@ -467,20 +460,23 @@ async function askHeader(
 }
 
 /** Runs a check on a node's answer. If it fails, reports the node to the pool. */
-export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node, check: () => Result): Result {
+export function checked<Result>(deps: ReadDeps, node: Node, check: () => Result): Result {
   try {
     return check();
   } catch (error) {
-    // Any error in a check is due to the node's answer, and the error's message may be arbitrarily long.
-    const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
-    const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
-    const reason = reasonOf(error).slice(0, MAX_REASON);
-    metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
-    pool.report(node, problem, reason);
-    throw new AppError(code, `${node.origin}: ${reason}`, { retryable: true });
+    throw blamed(deps, node, error);
   }
 }
 
-function incomplete(message: string): AppError {
-  return new AppError('NODE_REFUSED', message, { retryable: true });
+/** Reports a node whose answer failed a check to the pool. Returns the error to throw. */
+export function blamed({ network, pool, metrics }: ReadDeps, node: Node, error: unknown): AppError {
+  // Any error in a check is due to the node's answer, and the error's message may be arbitrarily long.
+  const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
+  const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
+  const reason = reasonOf(error).slice(0, MAX_REASON);
+  metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
+  pool.report(node, problem, reason);
+  return retryableError(code, `${node.origin}: ${reason}`);
 }
+
+const incomplete = (message: string) => retryableError('NODE_REFUSED', message);

@@ -3,7 +3,7 @@ import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/t
 import { decodeTransferLog, TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import type { ChainTransfer } from '../../domain/chain-block.ts';
 import { BURNED_TO, CONTRACT_EVENT_TOPICS, type ContractEvent, contractEventRow } from '../../domain/contract-event.ts';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import type { ShownInfo } from '../nodes/ask-infos.ts';
 import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
 import { type FeeTerms, feeOf } from './fee-terms.ts';
@@ -231,13 +231,11 @@ function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): Chai
 }
 
 function refused(seen: string): AppError {
-  return new AppError('NODE_REFUSED', `the node's transaction infos do not match the block: ${seen}`, {
-    retryable: true,
-  });
+  return retryableError('NODE_REFUSED', `the node's transaction infos do not match the block: ${seen}`);
 }
 
 const CONTRADICTS = 'the transaction infos contradict the block: ';
 
 function contradicts(seen: string): AppError {
-  return new AppError('BLOCK_UNVERIFIABLE', `${CONTRADICTS}${seen}`, { retryable: true });
+  return retryableError('BLOCK_UNVERIFIABLE', `${CONTRADICTS}${seen}`);
 }

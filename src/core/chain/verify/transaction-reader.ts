@@ -8,15 +8,15 @@ import { decodeRawTransaction } from '@quittance/tron/raw-transaction';
 import { contractRetName } from '@quittance/tron/transaction';
 import { splitTransaction, type TransactionBytes, transactionBytes } from '@quittance/tron/transaction-bytes';
 import { decodeTransferCall, decodeTransferLog } from '@quittance/tron/usdt';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts';
 import { microUsdt } from '../../domain/money.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { ReadTransaction, TransactionQuestion } from '../../payments/look-up-transaction.ts';
 import { createSemaphore } from '../../runtime/concurrency.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
-import type { Sql } from '../../store/db/database.ts';
 import { infoOf, type ShownInfo } from '../nodes/ask-infos.ts';
 import { constantCall } from '../nodes/ask-state.ts';
 import { type Node, orNull } from '../nodes/node.ts';
@@ -26,7 +26,6 @@ import { describeTransaction } from '../proof/prove-block.ts';
 import { readLogs } from './read-logs.ts';
 
 export type TransactionReaderDeps = RecogniseDeps & {
-  db: Sql;
   pool: Pick<NodePool, 'available' | 'setGenesis'>;
   usdt: AccountHex;
   now(): UnixMs;
@@ -77,8 +76,8 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
     const facts = await turns(() => askNodes(deps, question));
     open.delete(name);
     if (transferCount(facts) > MAX_KEPT_TRANSFERS) return facts;
-    kept.set(name, { facts, readAt: now(), keptMs: staysSo(facts, question) ? FINAL_MS : FLEETING_MS });
-    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value ?? name);
+    const keptMs = staysSo(facts, question) ? FINAL_MS : FLEETING_MS;
+    keepNewest(kept, name, { facts, readAt: now(), keptMs }, MAX_KEPT);
     return facts;
   };
   return async (question) => {
@@ -171,7 +170,7 @@ function paidBy(pay: () => boolean, { origin, ask }: Node): Pick<Node, 'origin' 
     origin,
     ask: async (...call) => {
       if (pay()) return ask(...call);
-      throw new AppError('NO_NODE', 'the request budget for look-ups is used up for now', { retryable: true });
+      throw retryableError('NO_NODE', 'the request budget for look-ups is used up for now');
     },
   };
 }
@@ -241,7 +240,7 @@ function readFactsOf(
   } catch (error) {
     // Any error in a check is due to the node's answer, and the error's message may be arbitrarily long.
     const reason = reasonOf(error).slice(0, MAX_REASON);
-    throw new AppError('NODE_REFUSED', `${node.origin}: ${reason}`, { retryable: true });
+    throw retryableError('NODE_REFUSED', `${node.origin}: ${reason}`);
   }
 }
 

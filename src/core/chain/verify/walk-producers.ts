@@ -1,5 +1,5 @@
 import type { AccountHex } from '@quittance/tron/address';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import { nodesVariable } from '../../domain/network.ts';
 import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
@@ -11,16 +11,7 @@ import { type BlockMark, checked, type ReadDeps, readHeaderIfThere } from './rea
 
 type WalkDeps = ReadDeps & { now(): UnixMs };
 
-/** Derives the current producers from a checkpoint's producers, using signatures alone. */
-export type Walk = {
-  checkpoint: Checkpoint;
-  /**
-   * Returns as many members as the checkpoint has. Their keys are used to count the blocks up to `newest`. After a failure the next call
-   * resumes. Errors: `CHAIN_CONTRADICTION` if the blocks don't lead to `newest`, or only in too many steps; `NO_NODE` if no node shows the
-   * blocks.
-   */
-  to(nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]>;
-};
+export type Walk = ReturnType<typeof createWalk>;
 
 /** This is shorter than the 7,198 blocks between two votes, so that at most one vote can change the members within a stride. */
 const MIN_STRIDE = 7000;
@@ -38,10 +29,11 @@ const MAX_AGE_MS = 2 * 365 * 86_400_000;
 const REFUSED_MS = 600_000;
 
 /**
- * From a known set of producers, the walk jumps as far ahead as enough of its members are still producing blocks. It first tries the newest
- * block, then half the distance, and so on. It stores nothing, so it starts over after a restart.
+ * Derives the current producers from a checkpoint's producers, using signatures alone. From a known set of producers, the walk jumps as far
+ * ahead as enough of its members are still producing blocks. It first tries the newest block, then half the distance, and so on. It stores
+ * nothing, so it starts over after a restart.
  */
-export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
+export function createWalk(deps: WalkDeps, checkpoint: Checkpoint) {
   let known = checkpoint.producers;
   let at = checkpoint.number;
   let stride = Number.MAX_SAFE_INTEGER;
@@ -78,11 +70,16 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
     if (doubted.length > 0) return { votes: Math.max(...doubted.map(({ votes }) => votes)), members: null };
     const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
     const needed = `no node returned the headers starting at block ${first}, which Quittance needs to track the producers since ${name}; use a node with the full history${why}`;
-    throw new AppError('NO_NODE', needed, { retryable: true });
+    throw retryableError('NO_NODE', needed);
   };
   return {
     checkpoint,
-    to: async (nodes, newest) => {
+    /**
+     * Returns as many members as the checkpoint has. Their keys are used to count the blocks up to `newest`. After a failure the next call
+     * resumes. Errors: `CHAIN_CONTRADICTION` if the blocks don't lead to `newest`, or only in too many steps; `NO_NODE` if no node shows
+     * the blocks.
+     */
+    to: async (nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]> => {
       if (refusal !== null && refusal.asked === originsOf(nodes) && performance.now() < refusal.untilMs) {
         throw refusal.error;
       }
@@ -133,7 +130,7 @@ export async function ofCheckpointChain(
     const seen = others.map(({ node, theirs }) => `${node.origin} returned ${theirs}`).join(', ');
     const advice = `Either no node belongs to ${deps.network}, or the checkpoint is wrong. Check ${nodesVariable(deps.network)}, and look up block ${number} in a block explorer. If the explorer shows the nodes' block, install a different release`;
     const what = `this release's checkpoint is block ${number} (${id}), but ${seen}. ${advice}`;
-    throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
+    throw retryableError('CHAIN_CONTRADICTION', what);
   }
   for (const { node, theirs } of others) {
     deps.pool.report(node, 'wrong-network', `its block ${number} is ${theirs}, but the checkpoint has ${id}`);
@@ -144,7 +141,7 @@ export async function ofCheckpointChain(
 function contradiction(what: string): AppError {
   const advice =
     "so the current block producers are unknown, and Quittance doesn't trust any node. Configure nodes from other operators, or install the newest release, which has a newer checkpoint";
-  return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
+  return retryableError('CHAIN_CONTRADICTION', `${what}, ${advice}`);
 }
 
 /** Returns the id of the node's block at a height, or `null` if the node doesn't show it. */
@@ -205,7 +202,7 @@ export async function readRun(
 function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }: ProvenHeader): void {
   if (parent === undefined || parent.id === parentId) return;
   const seen = `block ${number} (${id}) has parent ${parentId}, not ${parent.id}`;
-  throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
+  throw retryableError('BLOCK_UNVERIFIABLE', seen);
 }
 
 /**
