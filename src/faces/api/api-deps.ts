@@ -5,9 +5,8 @@ import type { Logger } from '../../core/runtime/log.ts';
 import type { Database } from '../../core/store/db/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
 import type { TokenBuckets } from '../web/rate-limit.ts';
-import type { AmountRefusal } from './amount-refusals.ts';
+import type { AmountRefusal, UnpaidRefusal } from './amount-refusals.ts';
 import type { EventWaits } from './event-waits.ts';
-import type { UnpaidRefusal } from './unpaid-refusals.ts';
 
 export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched' | 'deadlineClock'> & {
   db: Database;

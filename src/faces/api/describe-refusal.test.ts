@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Problem } from '../web/problem.ts';
-import { describeBody, describeRefusal } from './describe-refusal.ts';
+import { describeBody, describeRefusal } from './request-log.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

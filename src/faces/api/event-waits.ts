@@ -13,14 +13,7 @@ export type EventWait = {
   close(): void;
 };
 
-export type EventWaits = {
-  /** Returns `null` if too many requests are waiting already. */
-  open(waiter: Waiter, waitMs: number): EventWait | null;
-  /** Handles a notification on `EVENTS_CHANNEL`. `null` means that notifications may have been missed. */
-  hear(payload: string | null): void;
-  /** Ends all waits and refuses new ones. */
-  stop(): void;
-};
+export type EventWaits = ReturnType<typeof createEventWaits>;
 
 type WaitLimits = { ofKey: number; total: number; lookMs: number };
 /** Called with the number of waits whenever one begins or ends. */
@@ -35,12 +28,13 @@ const WAIT_LIMITS: WaitLimits = { ofKey: 10, total: 500, lookMs: 10_000 };
 type Open = Waiter & { wake(): void; end(): void };
 
 /** Tracks this process's requests that are waiting for events. Each holds a timer, but no database connection. */
-export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
+export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS) {
   const open = createFairQueue<Open>();
   let isStopped = false;
   const all = () => [...open.entries()].map(([, wait]) => wait);
   return {
-    open: (waiter, waitMs) => {
+    /** Returns `null` if too many requests are waiting already. */
+    open: (waiter: Waiter, waitMs: number): EventWait | null => {
       if (isStopped || open.count() >= total || open.countOf(waiter.keyId) >= ofKey) return null;
       const { wake, ...wait } = createWait(waitMs, lookMs);
       const held = { ...waiter, wake, end: wait.end };
@@ -54,12 +48,14 @@ export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: Wai
         },
       };
     },
-    hear: (payload) => {
+    /** Handles a notification on `EVENTS_CHANNEL`. `null` means that notifications may have been missed. */
+    hear: (payload: string | null) => {
       const [projectId, type = ''] = payload?.split(' ') ?? [];
       for (const { wake, ...of } of all()) {
         if (payload === null || (of.projectId === projectId && (of.types?.includes(type) ?? true))) wake();
       }
     },
+    /** Ends all waits and refuses new ones. */
     stop: () => {
       isStopped = true;
       for (const { end } of all()) end();

@@ -4,12 +4,12 @@ import { EVENT_TYPES } from '../../core/domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../core/domain/ids.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { type FeedPage, type FeedQuestion, findFeedPage } from '../../core/store/outbox/event-feed.ts';
-import { type FieldError, problemOf } from '../web/problem.ts';
+import type { FieldError } from '../web/problem.ts';
 import { waitWithoutPlace } from '../web/shed-load.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { EventPageSchema } from './event-schemas.ts';
 import type { EventWait, Waiter } from './event-waits.ts';
-import { callerOf, guarded } from './guard.ts';
+import { callerOf, guarded, refuseKey } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { DEFAULT_LIMIT, inspectQuery, invalidQuery, MAX_LIMIT, readLimit, wrongValue } from './read-query.ts';
 
@@ -61,8 +61,7 @@ async function read(deps: ApiDeps, question: FeedQuestion, errors: FieldError[])
   const found = await findFeedPage(deps.db, question, deps.now());
   switch (found.kind) {
     case 'key-not-valid':
-      deps.authenticator.forget(question.keyId);
-      throw problemOf('unauthenticated');
+      return refuseKey(deps, question.keyId);
     case 'unknown-cursor':
       throw invalidQuery([CURSOR_ERROR, ...errors]);
     case 'page':

@@ -79,7 +79,11 @@ function isAboutInput(error: unknown): boolean {
 
 /** A cached key may have been revoked since it was read. In that case, the response is the same as for any invalid key. */
 async function confirmKey({ db, authenticator, now }: ApiDeps, keyId: string): Promise<void> {
-  if ((await findValidApiKey(db, keyId, now())) !== null) return;
+  if ((await findValidApiKey(db, keyId, now())) === null) refuseKey({ authenticator }, keyId);
+}
+
+/** Forgets a cached key that a statement found to be no longer valid. Throws `UNAUTHENTICATED`. */
+export function refuseKey({ authenticator }: Pick<ApiDeps, 'authenticator'>, keyId: string): never {
   authenticator.forget(keyId);
   throw problemOf('unauthenticated');
 }

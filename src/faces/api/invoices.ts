@@ -18,11 +18,10 @@ import { headerValues } from '../web/headers.ts';
 import { clocksApart, type FieldError, Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf, guarded } from './guard.ts';
+import { callerOf, guarded, refuseKey } from './guard.ts';
 import { registerInvoiceList } from './list-invoices.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
-import { type CreateFields, invalid, readCreateInput } from './read-create-input.ts';
-import { optionErrors } from './read-invoice-options.ts';
+import { type CreateFields, invalid, optionErrors, readCreateInput } from './read-create-input.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
 import { createReader, type ReadInvoice } from './readable.ts';
 import {
@@ -195,8 +194,7 @@ function refusalOf(
         "This key's project is archived, so it accepts no new invoices. Existing invoices can still be read and paid. The operator can reactivate the project with: quittance project unarchive.",
       );
     case 'key-not-valid':
-      deps.authenticator.forget(keyId);
-      return problemOf('unauthenticated');
+      return refuseKey(deps, keyId);
     default:
       return assertNever(created);
   }

@@ -5,10 +5,10 @@ import { INVOICE_STATUSES } from '../../core/domain/invoice.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { findInvoicePage } from '../../core/store/ledger/invoice-pages.ts';
 import { findInvoiceByExternalId } from '../../core/store/ledger/invoices.ts';
-import { type FieldError, problemOf } from '../web/problem.ts';
+import type { FieldError } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf, guarded } from './guard.ts';
+import { callerOf, guarded, refuseKey } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import {
   DEFAULT_LIMIT,
@@ -66,10 +66,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
   // One extra row shows whether there is another page.
   const window = status === null ? limit + 1 : WINDOW;
   const page = await findInvoicePage(deps.db, { keyId, after, status, limit: limit + 1, window }, deps.now());
-  if (page === null) {
-    deps.authenticator.forget(keyId);
-    throw problemOf('unauthenticated');
-  }
+  if (page === null) return refuseKey(deps, keyId);
   const shown = page.invoices.slice(0, limit);
   // The next page starts after the last invoice shown or, if too few rows matched, after the last row scanned.
   const last = page.invoices.length > limit ? shown.at(-1)?.id : page.looked === window ? page.last : null;

@@ -5,7 +5,6 @@ import type { FastifyInstance } from 'fastify';
 import type { UnixMs } from '../../core/domain/time.ts';
 import { limitNetworks, type RateLimit } from '../web/rate-limit.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
-import { openSchema } from './open-schemas.ts';
 import type { ApiDocument } from './reference/api-document.ts';
 import { registerReference } from './reference/register-reference.ts';
 
@@ -122,7 +121,6 @@ function webhookHeader(name: string, description: string, schema: object): objec
 }
 
 /** The parts of the published document that aren't in the route descriptions. */
-
 type Parts = Record<string, unknown>;
 type Parameter = Parts & { schema: { type?: string } };
 type RequestBody = {
@@ -231,3 +229,39 @@ const HEADERS = {
   RateLimit: { description: 'The rate limit that was reached (draft-ietf-httpapi-ratelimit-headers)', schema: text },
   'RateLimit-Policy': { description: 'That limit', schema: text },
 } as const;
+
+/**
+ * Returns the schema of data that clients receive, so that clients generated today can read what later releases add: objects may have
+ * further members, and enums are strings whose known values are in `x-extensible-enum`. Data that clients send keeps its strict schemas.
+ */
+function openSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(openSchema);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { anyOf, enum: values, ...rest } = schema as Parts;
+  const known = constantsOf(anyOf) ?? (Array.isArray(values) ? values : null);
+  if (known !== null && known.length > 0) return { ...rest, type: 'string', 'x-extensible-enum': known };
+  const opened = Object.fromEntries(
+    Object.entries(schema).map(([key, part]) => [
+      key,
+      key === 'properties' ? mapValues(part as Parts, openSchema) : PARTS.has(key) ? openSchema(part) : part,
+    ]),
+  );
+  const isObject = 'properties' in schema && (rest['additionalProperties'] ?? false) === false;
+  return isObject ? { ...opened, additionalProperties: true } : opened;
+}
+
+/** The members of a schema that contain other schemas. */
+const PARTS = new Set(['anyOf', 'allOf', 'oneOf', 'items']);
+
+/** Returns the strings in a union of constants, such as the statuses of an invoice. */
+function constantsOf(anyOf: unknown): string[] | null {
+  if (!Array.isArray(anyOf)) return null;
+  const constants = anyOf.flatMap(({ const: value }: { const?: unknown }) =>
+    typeof value === 'string' ? [value] : [],
+  );
+  return constants.length === anyOf.length ? constants : null;
+}
+
+function mapValues(object: Parts, map: (value: unknown) => unknown): Parts {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+}

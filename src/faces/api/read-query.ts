@@ -58,10 +58,10 @@ export function wrongValue(field: string, message: string): FieldError {
   return { field, code: 'INVALID_VALUE', message };
 }
 
-/** Returns the problem for invalid query parameters. In the text, each `message` follows the field's name. */
-export function invalidQuery(errors: FieldError[]): Problem {
+/** Returns the problem for invalid query parameters or members of a body. In the text, each `message` follows the field's name. */
+export function invalidQuery(errors: FieldError[], what: 'query' | 'request' = 'query'): Problem {
   const reported = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
-  return new Problem('INVALID_REQUEST', `The query is not valid: ${reported.slice(0, MAX_DETAIL)}.`, {
+  return new Problem('INVALID_REQUEST', `The ${what} is not valid: ${reported.slice(0, MAX_DETAIL)}.`, {
     extensions: { errors: errors.slice(0, MAX_ERRORS) },
   });
 }

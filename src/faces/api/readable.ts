@@ -4,10 +4,10 @@ import type { ProjectedInvoice } from '../../core/domain/event.ts';
 import { decodeId, NIL_UUID } from '../../core/domain/ids.ts';
 import type { FoundInvoice } from '../../core/store/ledger/invoices.ts';
 import { createInvoiceReader } from '../../core/store/ledger/read-invoices.ts';
-import { Problem, problemOf } from '../web/problem.ts';
+import { Problem } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf } from './guard.ts';
+import { callerOf, refuseKey } from './guard.ts';
 
 /** Returns the invoice, or `null` if there's none. Throws `UNAUTHENTICATED` if the key is no longer valid. */
 export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
@@ -17,8 +17,7 @@ export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
     case 'none':
       return null;
     case 'key-not-valid':
-      deps.authenticator.forget(keyId);
-      throw problemOf('unauthenticated');
+      return refuseKey(deps, keyId);
     default:
       return assertNever(found);
   }

@@ -15,15 +15,8 @@ import {
   secondOf,
 } from '../../core/store/access/requests.ts';
 import type { Sql } from '../../core/store/db/database.ts';
+import type { Problem } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
-import { describeRefusal } from './describe-refusal.ts';
-
-type RequestLog = {
-  /** Adds an answered shop API request to the log queue. Never throws and never blocks. */
-  onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
-  /** Starts writing. `stop` writes whatever is left, within a few seconds. */
-  start(): { stop(): Promise<void> };
-};
 
 type Deps = {
   db: Sql;
@@ -47,15 +40,17 @@ const MAX_PAUSE_MS = 5000;
 const STOP_MS = 5000;
 
 /** Logs answered requests to the shop API. It writes them in the background: up to 500 per statement, and one statement at a time. */
-export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
+export function createRequestLog({ db, log, metrics, now, certainNow }: Deps) {
   const losses = countLosses({ log, metrics, now });
   const isExplained = countExplained(now);
   const buffer = createRequestBuffer(losses.add, now);
   const writer = createWriter(db, buffer, losses.add);
   return {
-    onAnswer: (request, reply, tookMs) => {
+    /** Adds an answered shop API request to the log queue. Never throws and never blocks. */
+    onAnswer: (request: FastifyRequest, reply: FastifyReply, tookMs: number) => {
       if (request.url.startsWith('/v1/')) buffer.add(describe(request, reply, tookMs, isExplained));
     },
+    /** Starts writing. `stop` writes whatever is left, within a few seconds. */
     start: () => {
       const loop = startWriting({ db, log, certainNow }, writer, losses);
       return { stop: () => finish(loop, writer, log) };
@@ -85,8 +80,8 @@ function startWriting(
 }
 
 /**
- * Returns a function that deletes old requests once an hour. A long `pg_dump` prevents this, but not writing. So the function throws only if
- * the partition that is written next may still hold requests from weeks ago.
+ * Returns a function that deletes old requests once an hour. A long `pg_dump` prevents this, but not writing. So the function throws only
+ * if the partition that is written next may still hold requests from weeks ago.
  */
 function createForgetting({ db, log, certainNow }: Pick<Deps, 'db' | 'log' | 'certainNow'>): () => Promise<void> {
   let forgotInHour = -1;
@@ -221,12 +216,7 @@ type AnsweredRequest = Pick<RequestBatch, 'key'> & { isAdmitted: boolean; reques
 const LOSSES = ['flood', 'full', 'failed'] as const;
 export type Loss = (typeof LOSSES)[number];
 
-type RequestBuffer = {
-  add(answered: AnsweredRequest): void;
-  /** Removes and returns the oldest requests, at most 500, grouped by key and second. */
-  take(): RequestBatch[];
-  size(): number;
-};
+type RequestBuffer = ReturnType<typeof createRequestBuffer>;
 
 /**
  * The limit per kind for requests that no other limit covers: from strangers, or rejected despite a valid key. At most 30 MB per day and
@@ -241,17 +231,21 @@ export const MAX_WAITING = 20_000;
 export const TOGETHER = 500;
 
 /** Buffers answered requests that haven't been written yet. When it's full, it drops the oldest ones. */
-export function createRequestBuffer(onLost: (why: Loss, count: number) => void, now: () => UnixMs): RequestBuffer {
+export function createRequestBuffer(onLost: (why: Loss, count: number) => void, now: () => UnixMs) {
   let waiting: AnsweredRequest[] = [];
   const isFlood = countTurnedAway(now);
   return {
-    add: (answered) => {
-      if (!answered.isAdmitted && isFlood(answered)) return onLost('flood', 1);
+    add: (answered: AnsweredRequest) => {
+      if (!answered.isAdmitted && isFlood(answered)) {
+        onLost('flood', 1);
+        return;
+      }
       waiting.push(answered);
       if (waiting.length <= MAX_WAITING) return;
       waiting = waiting.slice(TOGETHER);
       onLost('full', TOGETHER);
     },
+    /** Removes and returns the oldest requests, at most 500, grouped by key and second. */
     take: () => {
       const taken = waiting.slice(0, TOGETHER);
       waiting = waiting.slice(TOGETHER);
@@ -296,4 +290,66 @@ function inBatches(taken: readonly AnsweredRequest[]): RequestBatch[] {
     else batch.requests.push(request);
   }
   return [...batches.values()];
+}
+
+/** The request log fields that explain why a request was refused. */
+type Refusal = Pick<LoggedRequest, 'errors' | 'body'>;
+
+const MAX_ERRORS = 10;
+const MAX_MEMBERS = 30;
+const MAX_DEPTH = 4;
+/** Long enough to show a misspelled member, but too short for a secret that was sent as a name. Quittance's own secrets are longer. */
+const NAME = /^[A-Za-z_][\w-]{0,23}$/;
+const CODE = /^[A-Z_]{1,40}$/;
+
+/** Returns a request's refused fields with their codes, and the shape of its body. Neither contains values from the body. */
+export function describeRefusal({ extensions }: Problem, body: unknown): Refusal {
+  const errors = errorsOf(extensions).slice(0, MAX_ERRORS);
+  return {
+    ...(errors.length > 0 && { errors }),
+    ...(body instanceof Uint8Array && body.length > 0 && { body: describeBody(body) }),
+  };
+}
+
+/** A conflict says which key was used before, and which members differ from the earlier request. */
+function errorsOf({ errors, conflict, fields }: Problem['extensions']): { field: string; code: string }[] {
+  const given = [
+    ...(Array.isArray(errors) ? errors : []),
+    ...(conflict === undefined ? [] : [{ field: conflict, code: 'USED_BEFORE' }]),
+    ...(Array.isArray(fields) ? fields.map((field) => ({ field, code: 'DIFFERS' })) : []),
+  ];
+  return given.map(({ field, code }) => ({
+    field: String(field).split('.').map(hideName).join('.'),
+    code: CODE.test(code) ? code : '…',
+  }));
+}
+
+/** Hides a name that could be a secret. `events[0]` is the first item of a list; the empty name stands for the whole body. */
+function hideName(name: string): string {
+  return name === '' || NAME.test(name.replace(/\[\d{1,5}\]$/, '')) || /^\d{1,5}$/.test(name) ? name : '…';
+}
+
+/** Returns the names and types in a body, such as `{amount: number, metadata: {cart: string}}`. */
+export function describeBody(body: Uint8Array): string {
+  try {
+    return shapeOf(JSON.parse(Buffer.from(body).toString()), { left: MAX_MEMBERS }, 0);
+  } catch {
+    return `not JSON, ${body.length} bytes`;
+  }
+}
+
+function shapeOf(value: unknown, members: { left: number }, depth: number): string {
+  if (value === null || typeof value !== 'object') return value === null ? 'null' : typeof value;
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
+  const shown: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (members.left === 0 || depth === MAX_DEPTH) {
+      shown.push('…');
+      break;
+    }
+    members.left -= 1;
+    const shape = shapeOf(member, members, depth + 1);
+    shown.push(Array.isArray(value) ? shape : `${hideName(name)}: ${shape}`);
+  }
+  return open + shown.join(', ') + close;
 }

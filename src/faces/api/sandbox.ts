@@ -9,7 +9,7 @@ import { type FieldError, Problem, unavailable } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { readQuery, wrongValue } from './read-query.ts';
+import { invalidQuery, readQuery, wrongValue } from './read-query.ts';
 
 /** A request's key, and the key's project (UUID). */
 type SandboxCaller = { projectId: string; apiKey: string };
@@ -114,12 +114,7 @@ function refuse(error: unknown): never {
   throw asked.includes(error.code) ? new Problem('INVALID_REQUEST', error.message) : error;
 }
 
-function invalid(errors: FieldError[]): Problem {
-  const detail = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
-  return new Problem('INVALID_REQUEST', `The request is not valid: ${detail.slice(0, 500)}.`, {
-    extensions: { errors: errors.slice(0, 50) },
-  });
-}
+const invalid = (errors: FieldError[]) => invalidQuery(errors, 'request');
 
 /** For request bodies, because `readFields` refuses unknown members. */
 const STRICT = { additionalProperties: false };

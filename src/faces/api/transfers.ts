@@ -6,10 +6,9 @@ import { type Claim, findClaims } from '../../core/payments/claims.ts';
 import { diagnoseTransfers } from '../../core/payments/mismatch/diagnose-transfers.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { findTransferPage, type ListedTransfer, type TransferKind } from '../../core/store/ledger/transfer-pages.ts';
-import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { likeliestFields, NamedInvoiceSchema, RefundSchema, transferFields } from './event-schemas.ts';
-import { callerOf, guarded } from './guard.ts';
+import { callerOf, guarded, refuseKey } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import {
   DEFAULT_LIMIT,
@@ -33,10 +32,7 @@ async function list(deps: ApiDeps, request: FastifyRequest) {
   const { kinds, after, limit } = readFilter(request);
   // One extra row shows whether there is another page.
   const found = await findTransferPage(deps.db, { keyId, after, kinds, limit: limit + 1 }, deps.now());
-  if (found === null) {
-    deps.authenticator.forget(keyId);
-    throw problemOf('unauthenticated');
-  }
+  if (found === null) return refuseKey(deps, keyId);
   const shown = found.slice(0, limit);
   const causes = await diagnoseTransfers(
     deps.db,

@@ -14,12 +14,12 @@ import { type Operation, type OperationDeps, perform } from '../operator/operati
 import { disableEndpoint, enableEndpoint, rotateSecret, testEndpoint } from '../operator/subjects/webhook-sending.ts';
 import { addEndpoint, listEndpoints, showEndpoint, updateEndpoint } from '../operator/subjects/webhooks.ts';
 import { clientOf } from '../web/client-address.ts';
-import { Problem, problemOf, unavailable } from '../web/problem.ts';
+import { Problem, unavailable } from '../web/problem.ts';
 import { createTokenBuckets, refuseLimited } from '../web/rate-limit.ts';
 import { readInput } from '../web/read-input.ts';
 import { waitWithoutPlace } from '../web/shed-load.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf, guarded } from './guard.ts';
+import { callerOf, guarded, refuseKey } from './guard.ts';
 import { endpointResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
 
@@ -186,10 +186,7 @@ function forKeys(name: string, value: unknown): unknown {
 async function actorOf({ db, authenticator, now }: Deps, request: FastifyRequest): Promise<Actor> {
   const { keyId } = callerOf(request);
   const key = await findValidApiKey(db, keyId, now());
-  if (key === null) {
-    authenticator.forget(keyId);
-    throw problemOf('unauthenticated');
-  }
+  if (key === null) return refuseKey({ authenticator }, keyId);
   return {
     ...{ kind: 'key', name: key.name, role: 'owner', id: keyId, projects: [key.projectId] },
     ...{ origin: clientOf(request).ip, requestId: request.id },
