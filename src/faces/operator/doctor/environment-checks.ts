@@ -44,13 +44,13 @@ const NODE_ENDS: Readonly<Record<number, string>> = {
 };
 const SOON_MS = 90 * 86_400_000;
 
-export const configuration = check('configuration', async ({ settings: { warnings } }) =>
+const configuration = check('configuration', async ({ settings: { warnings } }) =>
   warnings.length === 0
     ? good('the settings are consistent')
     : warning(warnings.join('; '), 'Correct these variables: see docs/reference/configuration.md.'),
 );
 
-export const nodeRelease = check('node-release', async (look) => {
+const nodeRelease = check('node-release', async (look) => {
   const { nodeVersion, now } = look;
   const ends = NODE_ENDS[Number.parseInt(nodeVersion, 10)];
   const fix = 'Upgrade to a supported Node.js LTS release, such as 24.';
@@ -64,7 +64,7 @@ export const nodeRelease = check('node-release', async (look) => {
 
 const CLOCKS = "Correct the machines' clocks, and keep them synchronised with chrony or systemd-timesyncd.";
 
-export const clockDatabase = databaseCheck('clock-database', async ({ ping }) => {
+const clockDatabase = databaseCheck('clock-database', async ({ ping }) => {
   const { ownAt, databaseAt } = await ping();
   const apartMs = ownAt - databaseAt;
   if (Math.abs(apartMs) < MOST_MS) return good("this machine's clock agrees with the database's");
@@ -75,7 +75,7 @@ export const clockDatabase = databaseCheck('clock-database', async ({ ping }) =>
 /** A block is produced every 3 s, so a newest block that is older than this is late. */
 const OLD_MS = 60_000;
 
-export const clockChain = check('clock-chain', async ({ now, askNodes }) => {
+const clockChain = check('clock-chain', async ({ now, askNodes }) => {
   const heads = (await askNodes()).filter(({ network }) => !isLocalNetwork(network)).flatMap(({ head }) => head ?? []);
   if (heads.length === 0)
     return skipped('no node of a public network returned a block, and blocks of a local network do not show the time');
@@ -129,7 +129,7 @@ const POSTGRES_ENDS: Readonly<Record<number, string>> = {
   ...{ 15: '2027-11-11', 16: '2028-11-09', 17: '2029-11-08', 18: '2030-11-14' },
 };
 
-export const database = check('database', async (look) => {
+const database = check('database', async (look) => {
   const { databaseProblem, ping, describeError } = look;
   const fix = 'Start PostgreSQL, correct DATABASE_URL, or run this command where the service runs.';
   if (databaseProblem !== null) return failed(databaseProblem, fix);
@@ -183,7 +183,7 @@ export const databaseRights = schemaCheck('database-rights', async (look) => {
 
 const [LEAST_BYTES, FEW_BYTES] = [200 * 1024 ** 2, 2 * 1024 ** 3];
 
-export const databaseDisk = databaseCheck('database-disk', async ({ database, settings: { dataDir } }) => {
+const databaseDisk = databaseCheck('database-disk', async ({ database, settings: { dataDir } }) => {
   const { db, kind } = database();
   const fix = 'Free disk space on the PostgreSQL server.';
   try {
@@ -227,17 +227,14 @@ export const databaseDurability = databaseCheck('database-durability', async ({ 
 const LISTENING = 2;
 const FULL_SHARE = 0.8;
 
-export const databaseConnections = databaseCheck(
-  'database-connections',
-  async ({ read, settings: { databasePoolSize } }) => {
-    const { used, most } = await read(readServer);
-    const own = databasePoolSize + LISTENING;
-    const fix = "Raise PostgreSQL's max_connections, or lower QUITTANCE_DATABASE_POOL.";
-    if (own > most) return failed(`this process may need ${own} connections, but the server allows ${most}`, fix);
-    if (used > most * FULL_SHARE) return warning(`${used} of ${most} connections are in use`, fix);
-    return good(`${used} of ${most} connections are in use`);
-  },
-);
+const databaseConnections = databaseCheck('database-connections', async ({ read, settings: { databasePoolSize } }) => {
+  const { used, most } = await read(readServer);
+  const own = databasePoolSize + LISTENING;
+  const fix = "Raise PostgreSQL's max_connections, or lower QUITTANCE_DATABASE_POOL.";
+  if (own > most) return failed(`this process may need ${own} connections, but the server allows ${most}`, fix);
+  if (used > most * FULL_SHARE) return warning(`${used} of ${most} connections are in use`, fix);
+  return good(`${used} of ${most} connections are in use`);
+});
 
 const MAX_PARTS_BYTES = 64 * 1024;
 
@@ -316,7 +313,7 @@ function textOf({ parts }: UrlAnswer): string {
 
 const isRefusal = (answer: UrlAnswer | UrlRefusal): answer is UrlRefusal => 'code' in answer;
 
-export const service = check('service', async ({ probe, settings }) => {
+const service = check('service', async ({ probe, settings }) => {
   const { local, inner } = await probe();
   if (local === null) return skipped('this process has no API, or its port is not fixed');
   if (isRefusal(local))
@@ -431,7 +428,7 @@ export const streams = check('streams', async ({ probe }) => {
 /** Matches ranges such as `0.0.0.0/0`, which would make any client's headers trusted. */
 const EVERYBODY = /^(?:[\d.]+\/[0-7]|[\da-f:]+\/(?:\d|1[0-5]))$/i;
 
-export const proxy = check('proxy', async (look) => {
+const proxy = check('proxy', async (look) => {
   const { trustProxy, publicUrl: url } = look.settings;
   const broad = trustProxy.find((entry) => EVERYBODY.test(entry));
   const narrow = 'Set QUITTANCE_TRUST_PROXY to only the addresses of your proxy.';
@@ -470,3 +467,9 @@ function judgeProxy(
   }
   return good('the proxy is trusted and passes on client addresses');
 }
+
+export const ENVIRONMENT_CHECKS = [
+  ...[configuration, nodeRelease, clockDatabase, clockChain, database, postgresRelease, databaseRights, databaseDisk],
+  ...[databaseDurability, databaseConnections],
+];
+export const SERVICE_CHECKS = [service, publicUrl, streams, proxy];

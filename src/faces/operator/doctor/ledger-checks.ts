@@ -47,7 +47,7 @@ const MIGRATE = say`Make a backup, then run "${{ command: 'migrate' }}" from thi
 /** The SQLSTATE for a missing table. */
 const UNDEFINED_TABLE = '42P01';
 
-export const migrations = databaseCheck('migrations', async ({ read }) => {
+const migrations = databaseCheck('migrations', async ({ read }) => {
   try {
     const pending = await read((tx) => pendingMigrations(tx));
     if (pending === 0) return good('the schema matches this release');
@@ -66,7 +66,7 @@ export const migrations = databaseCheck('migrations', async ({ read }) => {
 
 const MAX_TOLD = 5;
 
-export const schema = schemaCheck('schema', async ({ read }) => {
+const schema = schemaCheck('schema', async ({ read }) => {
   const changes = await read(findSchemaChanges);
   if (changes.length === 0) return good('tables, constraints and triggers match this release');
   const told = changes.slice(0, MAX_TOLD).map(nameChange).join(', ');
@@ -78,7 +78,7 @@ export const schema = schemaCheck('schema', async ({ read }) => {
 const CHANGED_SCHEMA =
   'Find out who changed the schema, and restore it: see "The schema was changed" in docs/guides/tampering.md.';
 
-export const ledger = schemaCheck('ledger', async ({ read }) => {
+const ledger = schemaCheck('ledger', async ({ read }) => {
   const identity = await read(findLedgerIdentity);
   if (identity === null) return skipped('no service has used this database yet');
   try {
@@ -90,7 +90,7 @@ export const ledger = schemaCheck('ledger', async ({ read }) => {
   return good('this database belongs to this ledger');
 });
 
-export const masterKey = schemaCheck('master-key', async (look) => {
+const masterKey = schemaCheck('master-key', async (look) => {
   const warned: string[] = [];
   const warn = (message: string) => void warned.push(message);
   const keyRing = await openKeyRing(look.settings, { mayCreate: false, warn });
@@ -124,7 +124,7 @@ export const masterKey = schemaCheck('master-key', async (look) => {
 /** How many rows are read from each table, which takes a few tenths of a second. */
 const SEALED_ROWS_READ = 1000;
 
-export const seals = schemaCheck('seals', async (look) => {
+const seals = schemaCheck('seals', async (look) => {
   const { settings, actor, database } = look;
   const all = say`To check every row, run "${{ command: 'ledger seal', input: { check: true } }}".`;
   if (settings.rowMacs === 'off') {
@@ -174,7 +174,7 @@ const SEE_WHY =
 /** Finds the newest backup that this program made, as recorded in its ledger. */
 const findNewest = ({ read }: Look) => read(findNewestBackup);
 
-export const backupAge = schemaCheck('backup-age', async (look) => {
+const backupAge = schemaCheck('backup-age', async (look) => {
   const { backups } = look.settings;
   const backup = await findNewest(look);
   const judge = (says: string): Finding => {
@@ -190,7 +190,7 @@ export const backupAge = schemaCheck('backup-age', async (look) => {
   return age > (backups === null ? OLD_MS : limitOfAge(backups.intervalMs)) ? judge(says) : good(says);
 });
 
-export const backupVerified = schemaCheck('backup-verified', async (look) => {
+const backupVerified = schemaCheck('backup-verified', async (look) => {
   const backup = await findNewest(look);
   if (backup === null) return skipped('Quittance has not made a backup yet');
   const { file } = backup;
@@ -252,7 +252,7 @@ async function ofProjects(look: Look, judge: (project: ListedProjectView) => Pro
 /** A receiver may be down this long during an update. */
 const OUTAGE_MS = 3_600_000;
 
-export const receivers = schemaCheck('receivers', async (look) => {
+const receivers = schemaCheck('receivers', async (look) => {
   const { read, now, actor } = look;
   const findings = await ofProjects(look, async ({ projectId }) => {
     const { data } = await read((tx) => listEndpoints.run({ db: tx, now }, actor, { projectId }));
@@ -286,7 +286,7 @@ export const receivers = schemaCheck('receivers', async (look) => {
   return worstOf(findings, skipped('no project has a webhook endpoint'));
 });
 
-export const capacity = schemaCheck('capacity', async (look) => {
+const capacity = schemaCheck('capacity', async (look) => {
   const { read, now, actor } = look;
   const findings = await ofProjects(look, async ({ projectId, name }) => {
     const view = await read((tx) => showCapacity.run({ db: tx, now }, actor, { projectId }));
@@ -309,7 +309,7 @@ export const capacity = schemaCheck('capacity', async (look) => {
   return worstOf(findings, NO_PROJECT);
 });
 
-export const supportContact = schemaCheck('support-contact', async (look) => {
+const supportContact = schemaCheck('support-contact', async (look) => {
   const findings = await ofProjects(look, async ({ projectId, name, supportContact: contact }) => {
     if (contact !== null) return [good('payers see a support contact')];
     const says = `${projectId} (${shorten(name, 40)}) has no support contact, so payers who need help see only the shop's name`;
@@ -322,7 +322,7 @@ export const supportContact = schemaCheck('support-contact', async (look) => {
 const SOON_MS = 14 * 86_400_000;
 const MAX_NAMED_ENDPOINTS = 3;
 
-export const addressesAttested = schemaCheck('addresses-attested', async (look) => {
+const addressesAttested = schemaCheck('addresses-attested', async (look) => {
   const { settings, read, now, isLive } = look;
   const { addressManifest } = settings;
   const draft = say`To list the unsigned addresses, run "${{ command: 'manifest draft' }}". See docs/guides/signed-addresses.md.`;
@@ -398,7 +398,7 @@ const findSwept = rowsOf(
   () => [],
 );
 
-export const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
+const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
   const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
     const says = `${address} of ${encodeId('prj', projectId)} looks like an exchange's deposit address: ${sweeps} times, its whole balance was sent to ${toAddress} within six hours`;
     const fix = say`If none of your own programs forwards this money, an exchange controls the address and may reject or lose payments. Add an address from your own wallet ("${{ command: 'address add' }}"), and retire this address ("${{ command: 'address retire' }}").`;
@@ -406,3 +406,7 @@ export const addressesOwn = schemaCheck('addresses-own', async ({ read }) => {
   });
   return worstOf(findings, good("no active address looks like an exchange's deposit address"));
 });
+
+export const LEDGER_CHECKS = [migrations, schema, ledger, masterKey, seals];
+export const PROJECT_CHECKS = [receivers, capacity, supportContact, addressesAttested, addressesOwn];
+export const BACKUP_CHECKS = [backupAge, backupVerified];

@@ -96,7 +96,7 @@ function noNodes({ settings: { networkProblem } }: Look): Finding {
   return skipped('the nodes aren\'t known: see the "nodes-answer" check');
 }
 
-export const nodesAnswer = check('nodes-answer', async (look) => {
+const nodesAnswer = check('nodes-answer', async (look) => {
   const reports = await look.askNodes();
   const findings = reports.map(({ network, origin, problem }) => {
     if (problem === null) return good(`${origin} responds`);
@@ -110,7 +110,7 @@ export const nodesAnswer = check('nodes-answer', async (look) => {
   return worstOf(findings, networkProblem === null ? noNodes(look) : skipped(networkProblem));
 });
 
-export const nodesGenesis = check('nodes-genesis', async (look) => {
+const nodesGenesis = check('nodes-genesis', async (look) => {
   const reports = (await look.askNodes()).filter(({ genesisId }) => genesisId !== null);
   const findings: Finding[] = [];
   for (const { network, origin, genesisId } of reports) {
@@ -128,7 +128,7 @@ export const nodesGenesis = check('nodes-genesis', async (look) => {
   return worstOf(findings, noNodes(look));
 });
 
-export const nodesOperators = check('nodes-operators', async (look) => {
+const nodesOperators = check('nodes-operators', async (look) => {
   const findings = look.settings.networks.map(({ network, nodes, agreement }) =>
     judgeOperators({ network, nodes, agreement }),
   );
@@ -162,7 +162,7 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
 /** The watcher's requests must be finished within one block time, and each block needs two or three. */
 const SLOW_MS = 1000;
 
-export const nodesLatency = check('nodes-latency', async (look) => {
+const nodesLatency = check('nodes-latency', async (look) => {
   const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
     if (answerMs === null) return skipped(`${origin} didn't respond`);
     const says = `${origin} responds in ${answerMs} ms`;
@@ -175,7 +175,7 @@ export const nodesLatency = check('nodes-latency', async (look) => {
 /** This is one minute on the real network. */
 const LATE_BLOCKS = 20;
 
-export const nodesFresh = check('nodes-fresh', async (look) => {
+const nodesFresh = check('nodes-fresh', async (look) => {
   const reports = await look.askNodes();
   const findings = reports.map(({ network, origin, head }) => {
     if (head === null) return skipped(`${origin} returned no newest block`);
@@ -195,7 +195,7 @@ export const nodesFresh = check('nodes-fresh', async (look) => {
 const FOLLOWING = 75_000;
 const MUCH_SHARE = 0.8;
 
-export const nodesBudget = check('nodes-budget', async (look) => {
+const nodesBudget = check('nodes-budget', async (look) => {
   const findings: Finding[] = [];
   for (const { network, nodes } of look.settings.networks) {
     const found = await look.readIfThere((tx) => findChainStatus(tx, network));
@@ -226,7 +226,7 @@ function judgeBudget({ network, origin, used, most }: Budget): Finding {
   return good(says);
 }
 
-export const nodesAgree = check('nodes-agree', async (look) => {
+const nodesAgree = check('nodes-agree', async (look) => {
   const reports = await look.askNodes();
   const findings = look.settings.networks.map(({ network }) =>
     judgeAgreement(
@@ -250,7 +250,7 @@ function judgeAgreement(network: Network, reports: readonly NodeReport[]): Findi
   );
 }
 
-export const networksWatched = schemaCheck('networks-watched', async ({ read, now }) => {
+const networksWatched = schemaCheck('networks-watched', async ({ read, now }) => {
   const found = (await read(findWatchedNetworks)).filter(({ takesMoney }) => takesMoney);
   const findings = found.map(({ network, isWatched, isSilent, seenAt }): Finding => {
     if (isWatched) return good(`${network} is watched`);
@@ -263,7 +263,7 @@ export const networksWatched = schemaCheck('networks-watched', async ({ read, no
   return worstOf(findings, skipped('no network has an active address'));
 });
 
-export const chain = schemaCheck('chain', async (look) => {
+const chain = schemaCheck('chain', async (look) => {
   const findings: Finding[] = [];
   for (const { network } of look.settings.networks) findings.push(await lookAtChain(look, network));
   return worstOf(findings, skipped("no network is configured here, or its nodes aren't known"));
@@ -288,7 +288,7 @@ async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS
   return good(`${network} is recorded up to block ${view.recorded?.number ?? 0}`);
 }
 
-export const alarms = schemaCheck('alarms', async ({ read, now, actor, settings }) => {
+const alarms = schemaCheck('alarms', async ({ read, now, actor, settings }) => {
   const findings: Finding[] = [];
   const adviceFor = (kind: string, network: Network) =>
     settings.networks.length === 0 || settings.networks.some((each) => each.network === network)
@@ -303,3 +303,8 @@ export const alarms = schemaCheck('alarms', async ({ read, now, actor, settings 
   }
   return worstOf(findings, good('there are no open alarms'));
 });
+
+export const NODE_CHECKS = [
+  ...[nodesAnswer, nodesGenesis, nodesOperators, nodesLatency, nodesFresh, nodesBudget, nodesAgree],
+  ...[networksWatched, chain, alarms],
+];

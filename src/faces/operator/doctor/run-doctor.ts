@@ -10,11 +10,9 @@ import { pendingMigrations } from '../../../core/store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
 import { limitTime } from '../limit-time.ts';
 import { type Check, type DoctorDeps, type Finding, failed, type Look, STATES, type State, skipped } from './check.ts';
-import * as environment from './environment-checks.ts';
-import * as services from './environment-checks.ts';
-import * as ledgers from './ledger-checks.ts';
-import * as projects from './ledger-checks.ts';
-import * as nodes from './node-checks.ts';
+import { ENVIRONMENT_CHECKS, probeService, SERVICE_CHECKS } from './environment-checks.ts';
+import { BACKUP_CHECKS, LEDGER_CHECKS, PROJECT_CHECKS } from './ledger-checks.ts';
+import { askNodes, NODE_CHECKS } from './node-checks.ts';
 
 export type CheckView = { name: string; state: State; says: Text; fix: Text | null };
 
@@ -80,10 +78,10 @@ function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
     ...{ actor, database: opened, databaseProblem: 'db' in database ? null : database.problem },
     ...{ ping, read, readIfThere },
     isLive: settings.networks.some(({ network }) => keyMode(network) === 'live'),
-    askNodes: once(() => nodes.askNodes(settings.networks)),
+    askNodes: once(() => askNodes(settings.networks)),
     probe: once(async () => {
       const identity = await readIfThere(findLedgerIdentity);
-      return services.probeService({ settings, random, ledgerId: identity?.id ?? null });
+      return probeService({ settings, random, ledgerId: identity?.id ?? null });
     }),
   };
   return { look, needs };
@@ -168,13 +166,5 @@ async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answ
 
 /** All checks, in display order. */
 export const CHECKS: readonly Check[] = [
-  ...[environment.configuration, environment.nodeRelease, environment.clockDatabase, environment.clockChain],
-  ...[environment.database, environment.postgresRelease, environment.databaseRights, environment.databaseDisk],
-  ...[environment.databaseDurability, environment.databaseConnections],
-  ...[ledgers.migrations, ledgers.schema, ledgers.ledger, ledgers.masterKey, ledgers.seals],
-  ...[nodes.nodesAnswer, nodes.nodesGenesis, nodes.nodesOperators, nodes.nodesLatency, nodes.nodesFresh],
-  ...[nodes.nodesBudget, nodes.nodesAgree, nodes.networksWatched, nodes.chain, nodes.alarms],
-  ...[services.service, services.publicUrl, services.streams, services.proxy],
-  ...[projects.receivers, projects.capacity, projects.supportContact],
-  ...[projects.addressesAttested, projects.addressesOwn, ledgers.backupAge, ledgers.backupVerified],
+  ...[...ENVIRONMENT_CHECKS, ...LEDGER_CHECKS, ...NODE_CHECKS, ...SERVICE_CHECKS, ...PROJECT_CHECKS, ...BACKUP_CHECKS],
 ];

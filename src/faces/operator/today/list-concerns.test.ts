@@ -15,23 +15,19 @@ const alarm = (kind: string, subject: string) => {
 const endpoint = (status: ListedEndpointView['status'], endpointId: string) =>
   ({
     ...{ endpointId, status, url: 'https://shop.example/hook', undelivered: 3, isUndeliveredMore: false },
-    ...{
-      failingSince: AT,
-      lastAttempt: { error: 'HTTP 500', status: 500, latencyMs: 4, attemptedAt: AT, webPage: null },
-    },
+    failingSince: AT,
+    lastAttempt: { error: 'HTTP 500', status: 500, latencyMs: 4, attemptedAt: AT, webPage: null },
   }) as ListedEndpointView;
 
 const calm = {
-  ...{
-    actor: commandActor('test'),
-    view: { projectId: PROJECT, supportContact: 'help@shop.example' },
-    alarms: [],
-    endpoints: [],
-    backupAt: NOW,
-    unsigned: 0,
-    wasPaid: true,
-    now: NOW,
-  },
+  actor: commandActor('test'),
+  view: { projectId: PROJECT, supportContact: 'help@shop.example' },
+  alarms: [],
+  endpoints: [],
+  backupAt: NOW,
+  unsigned: 0,
+  wasPaid: true,
+  now: NOW,
   open: { count: 0, amountMicro: 0n, oldestAt: null },
 };
 
