@@ -41,31 +41,18 @@ export async function isAsDigestSays(path: string): Promise<boolean | null> {
   return told === null ? null : told === `${await digestOf(path)}  ${basename(path)}\n`;
 }
 
-export type BackupDirectory = {
-  /** Returns the backups, newest first. Throws the errors of the file system. */
-  list(): Promise<KeptBackup[]>;
-  /** Returns the path for the next backup, which isn't verified yet. Deletes unfinished files of processes that were killed. */
-  begin(now: UnixMs): Promise<string>;
-  /** Deletes all unverified backups except this one. */
-  removeOthers(path: string): Promise<void>;
-  /** Gives a verified backup its final name, and writes its digest next to it. */
-  keep(path: string): Promise<KeptBackup>;
-  /**
-   * Deletes all backups except the newest `count`, but only if they still match their digest. Returns the names of the files that it didn't
-   * delete.
-   */
-  removeOld(count: number): Promise<string[]>;
-};
+export type BackupDirectory = ReturnType<typeof openBackupDirectory>;
 
 /**
  * Opens a directory that only one process may use at a time. It's never created, because a missing directory means that a disk isn't
  * mounted.
  */
-export function openBackupDirectory(directory: string): BackupDirectory {
+export function openBackupDirectory(directory: string) {
   const pathOf = (name: string) => join(directory, name);
   const remove = async (names: readonly string[]) => {
     for (const name of names) await rm(pathOf(name), { force: true });
   };
+  /** Returns the backups, newest first. Throws the errors of the file system. */
   const list = async () => {
     const names = await readdir(directory);
     const kept: KeptBackup[] = [];
@@ -78,7 +65,8 @@ export function openBackupDirectory(directory: string): BackupDirectory {
   };
   return {
     list,
-    begin: async (now) => {
+    /** Returns the path for the next backup, which isn't verified yet. Deletes unfinished files of processes that were killed. */
+    begin: async (now: UnixMs) => {
       const names = await readdir(directory);
       const orphans = names.filter((name) => !names.includes(DIGEST.exec(name)?.[1] ?? name));
       await remove([...names.filter((name) => DRAFT.test(name)), ...orphans]);
@@ -89,11 +77,13 @@ export function openBackupDirectory(directory: string): BackupDirectory {
         .replace(/[:-]/g, '');
       return pathOf(`quittance-${number}-${time}.backup${UNVERIFIED_END}`);
     },
-    removeOthers: async (path) => {
+    /** Deletes all unverified backups except this one. */
+    removeOthers: async (path: string) => {
       const names = await readdir(directory);
       await remove(names.filter((name) => UNVERIFIED.test(name) && pathOf(name) !== path));
     },
-    keep: async (path) => {
+    /** Gives a verified backup its final name, and writes its digest next to it. */
+    keep: async (path: string): Promise<KeptBackup> => {
       const target = nameWhenVerified(path);
       const name = basename(target);
       await writePrivateFile(`${target}.sha256`, `${await digestOf(path)}  ${name}\n`);
@@ -101,7 +91,11 @@ export function openBackupDirectory(directory: string): BackupDirectory {
       await syncDirectory(directory);
       return { name, number: Number(KEPT.exec(name)?.[1]), writtenAtMs: (await stat(target)).mtimeMs };
     },
-    removeOld: async (count) => {
+    /**
+     * Deletes all backups except the newest `count`, but only if they still match their digest. Returns the names of the files that it
+     * didn't delete.
+     */
+    removeOld: async (count: number) => {
       const left: string[] = [];
       for (const { name } of (await list()).slice(Math.max(1, count))) {
         if ((await isAsDigestSays(pathOf(name))) === true) await remove([name, `${name}.sha256`]);

@@ -85,21 +85,6 @@ export const VerifiedBackupView = Type.Object({
 });
 export type VerifiedBackupView = Static<typeof VerifiedBackupView>;
 
-export const RestoredView = Type.Object({
-  ...{ takenAt: Time, release: Text, final: Flag, authenticity: Text, rowCounts: RowCounts, applied: Texts },
-  ...{ barredAddresses: Count, missingMasterKeyIds: Texts, auditHead: nullable(Text), auditProblem: nullable(Text) },
-});
-export type RestoredView = Static<typeof RestoredView>;
-
-export const AcceptedRestoreView = Type.Object({ ledgerId: Text, retired: Flag, barredAddresses: Count });
-export type AcceptedRestoreView = Static<typeof AcceptedRestoreView>;
-
-export const BackupKeyView = Type.Object({ file: Text, recipient: Text });
-export type BackupKeyView = Static<typeof BackupKeyView>;
-
-export const SchemaView = Type.Object({ database: Type.Enum(['external', 'embedded']), applied: Texts });
-export type SchemaView = Static<typeof SchemaView>;
-
 const columns = {
   what: 'text',
   network: 'text',

@@ -34,7 +34,6 @@ import { recordActions } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
 import {
   type BackupHeader,
-  type BackupKeyView,
   type BackupView,
   encodeFrame,
   type Frame,
@@ -82,11 +81,7 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
  * Creates a key pair for encrypted backups. The secret key is written to a new file, and nowhere else. Throws `CONFLICT` or
  * `INVALID_ARGUMENT`.
  */
-export async function makeKey(
-  { now }: { now(): UnixMs },
-  _actor: Actor,
-  { path }: { path: string },
-): Promise<BackupKeyView> {
+export async function makeKey({ now }: { now(): UnixMs }, _actor: Actor, { path }: { path: string }) {
   const { file, recipient } = await createAgeKey(toIso(now()));
   await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') {

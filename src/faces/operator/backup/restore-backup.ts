@@ -42,14 +42,12 @@ import type { Actor } from '../actor.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
 import {
-  type AcceptedRestoreView,
   type Authenticity,
   admitBackup,
   type BackupEnding,
   type BackupHeader,
   checkAudit,
   type Frame,
-  type RestoredView,
 } from './backup-format.ts';
 import { checkBackup, damaged, type Opening, readFrames } from './backup-read.ts';
 import { type QuietDatabase, refuseRunning } from './create-backup.ts';
@@ -305,7 +303,7 @@ export async function restoreBackup(
   { now, random, write, connection, keyRing, identities, hooks, ...database }: Deps,
   actor: Actor,
   { path, unauthenticated }: { path: string; unauthenticated: string | null },
-): Promise<{ view: RestoredView; authenticity: Authenticity }> {
+) {
   await refuseRunning(database);
   const { header, authenticity, rowCounts, applied, finished } = await loadBackup({
     ...{ connection, path, keyRing, identities, hooks, takesUnauthenticated: unauthenticated !== null },
@@ -366,7 +364,7 @@ export async function acceptRestore(
   { now, random, write, ...database }: QuietDatabase & SecureDeps,
   actor: Actor,
   { retires }: { retires: boolean },
-): Promise<AcceptedRestoreView> {
+) {
   const { db } = database;
   await refuseRunning(database);
   const identity = await findLedgerIdentity(db);

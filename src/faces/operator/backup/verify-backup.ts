@@ -291,12 +291,10 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
       authenticity: authenticity.kind === 'authentic' ? 'authentic' : 'not-authenticated',
       ...{ takenAt: header.takenAt, rowCounts, differences },
       running: losses === null ? { compared: false, reason: reason ?? '' } : { compared: true, losses },
-      ...{
-        chain,
-        auditProblem,
-        auditHead: writeHead(written.head),
-        paidSince: countPaid(await sumLedger(db)) - countPaid(restored),
-      },
+      chain,
+      auditProblem,
+      auditHead: writeHead(written.head),
+      paidSince: countPaid(await sumLedger(db)) - countPaid(restored),
     };
     if (found !== null && !(await isStandby(found))) await record(found, deps, actor, view);
     return view;

@@ -1,5 +1,5 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
+import { describeNodes, type NodePool } from '../../../core/chain/nodes/node-pool.ts';
 import { createTransactionReader, type TransactionReaderDeps } from '../../../core/chain/verify/transaction-reader.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
@@ -348,17 +348,15 @@ async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Expla
   return {
     ...verdicts.judgeAddress(facts),
     subject: {
-      ...{
-        form: 'address',
-        address: address.address,
-        projectId,
-        network,
-        policy,
-        status,
-        retiredAt,
-        position,
-        derived,
-      },
+      form: 'address',
+      address: address.address,
+      projectId,
+      network,
+      policy,
+      status,
+      retiredAt,
+      position,
+      derived,
       ...{ invoices, areAllInvoicesCounted },
       transfers: { ...moved, areAllCounted: Math.max(moved.incoming, moved.outgoing) <= MAX_COUNTED },
     },
@@ -478,10 +476,7 @@ async function askNetwork({ log, describeForPayer }: AskDeps, nodes: Nodes, txId
   const isPaused = (await findPause(db, network))?.pauseState != null;
   const answer = answerUnclaimed(facts, (account) => addresses.has(accountToAddress(account)), isPaused);
   const forPayer = answer.code === 'to_your_address' ? '' : describeForPayer(answer);
-  const health = pool
-    .health()
-    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
-  return { network, answer, ...judgeAnswer({ network, answer, forPayer, solidNumber, nodes: health.join('; ') }) };
+  return { network, answer, ...judgeAnswer({ network, answer, forPayer, solidNumber, nodes: describeNodes(pool) }) };
 }
 
 function accountsIn(facts: TransactionFacts): AccountHex[] {

@@ -55,11 +55,9 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
       data: { apiKeyId, apiKeyName: apiKey?.name ?? null, idempotencyKey, externalId, requestedAmount },
     },
     {
-      ...{
-        at,
-        kind: 'allocated',
-        text: `exactly ${payableAmount} USDT at ${address}, permanently reserved for this invoice`,
-      },
+      at,
+      kind: 'allocated',
+      text: `exactly ${payableAmount} USDT at ${address}, permanently reserved for this invoice`,
       details: [
         policy === 'exact'
           ? 'policy exact: the requested amount, on an address where no other invoice has this amount'

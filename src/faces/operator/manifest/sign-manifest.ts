@@ -39,8 +39,8 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
 }
 
 /** Writes a new file and never overwrites an existing one. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
-export async function writeNewFile(path: string, content: string): Promise<void> {
-  await writeFile(path, content, { flag: 'wx', flush: true }).catch((error: NodeJS.ErrnoException) => {
+export async function writeNewFile(path: string, content: string, mode = 0o666): Promise<void> {
+  await writeFile(path, content, { flag: 'wx', mode, flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
     throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): use another name or path`, {
       cause: error,
@@ -117,6 +117,7 @@ export function viewManifest({ manifest, signatures, head }: ManifestFile, pinne
   return { serial, ledgerId, notAfter, digest: head.digest, previous, projects, signers, problem };
 }
 
+type KeyFile = { path: string; passphrase: string };
 type SigningKeyView = { file: string; publicKey: string };
 
 /** Only the passphrase protects the key, and with it the addresses, from someone who has a copy of the file. */
@@ -124,13 +125,7 @@ const MIN_PASSPHRASE = 12;
 const SEED_BYTES = 32;
 
 /** Creates an Ed25519 key and writes it to an age file, encrypted with a passphrase (scrypt). Throws `CONFLICT` or `INVALID_ARGUMENT`. */
-export async function makeSigningKey({
-  path,
-  passphrase,
-}: {
-  path: string;
-  passphrase: string;
-}): Promise<SigningKeyView> {
+export async function makeSigningKey({ path, passphrase }: KeyFile): Promise<SigningKeyView> {
   if (passphrase.length < MIN_PASSPHRASE) {
     throw new AppError(
       'INVALID_ARGUMENT',
@@ -144,17 +139,12 @@ export async function makeSigningKey({
   encrypter.setPassphrase(passphrase);
   const sealed = armor.encode(await encrypter.encrypt(seed));
   const file = `# Signs Quittance address manifests. Keep this key on a different machine from the service.\n# public key: ${publicKey}\n${sealed}`;
-  await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
-    const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
-    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): use another name or path`, {
-      cause: error,
-    });
-  });
+  await writeNewFile(path, file, 0o600);
   return { file: path, publicKey };
 }
 
 /** Reads the 32 bytes of a key that `makeSigningKey` created. Throws `INVALID_ARGUMENT`. */
-export async function openSigningKey({ path, passphrase }: { path: string; passphrase: string }): Promise<Uint8Array> {
+export async function openSigningKey({ path, passphrase }: KeyFile): Promise<Uint8Array> {
   const wrong = (reason: Text, cause?: unknown) =>
     new AppError('INVALID_ARGUMENT', say`${{ field: 'key' }} ${quoteWhole(path)} ${reason}`, { cause });
   const text = await readFile(path, 'latin1').catch((error: NodeJS.ErrnoException) => {

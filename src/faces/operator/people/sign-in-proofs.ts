@@ -256,16 +256,9 @@ type Buckets = {
 };
 type CreateBuckets = (limit: { perSecond: number; burst: number }) => Buckets;
 
-/** One process's sign-in limits. */
-export type SignInLimits = {
-  /** Uses up one attempt to sign in with a login from a network. `isKnown` means that the person has signed in from that network before. */
-  take(attempt: Attempt): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
-  /** Gives back an attempt that succeeded, because a successful sign-in shouldn't count. */
-  giveBack(attempt: Attempt): void;
-  /** Derives a key with scrypt when its turn comes. Throws `TooBusy` if too many derivations were waiting and this one was dropped. */
-  derive(isKnown: boolean): Derive;
-};
+export type SignInLimits = ReturnType<typeof createSignInLimits>;
 
+/** An attempt to sign in. `isKnown` means that the person has signed in from that network before. */
 type Attempt = { login: string; network: string; isKnown: boolean; nowMs: number };
 
 /** The limit for one login from one network: five attempts in a row, then one a minute. */
@@ -274,29 +267,32 @@ const PAIR = { perSecond: 1 / 60, burst: 5 };
 const NETWORK = { perSecond: 1 / 15, burst: 20 };
 
 /**
- * Creates a process's limits. No limit applies to an account as a whole, because a stranger with many networks could use it up and lock the
- * person out. Guesses from many networks are still unlikely to succeed, because both the password and the code have to be right at the same
- * time.
+ * Creates a process's sign-in limits. No limit applies to an account as a whole, because a stranger with many networks could use it up and
+ * lock the person out. Guesses from many networks are still unlikely to succeed, because both the password and the code have to be right at
+ * the same time.
  */
-export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt): SignInLimits {
+export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt) {
   const pairs = createBuckets(PAIR);
   const networks = createBuckets(NETWORK);
   const pairOf = ({ login, network }: Attempt) => createHash('sha256').update(`${network}\n${login}`).digest('base64');
   const turns = { known: createSemaphore(), stranger: createSemaphore() };
   return {
-    take: (attempt) => {
+    /** Uses up one attempt to sign in with a login from a network. */
+    take: (attempt: Attempt) => {
       const ofPair = pairs.take(pairOf(attempt), attempt.nowMs);
       if (ofPair.kind === 'limited' || attempt.isKnown) return ofPair;
       const ofNetwork = networks.take(attempt.network, attempt.nowMs);
       if (ofNetwork.kind === 'limited') pairs.giveBack(pairOf(attempt));
       return ofNetwork;
     },
-    giveBack: (attempt) => {
+    /** Gives back an attempt that succeeded, because a successful sign-in shouldn't count. */
+    giveBack: (attempt: Attempt) => {
       pairs.giveBack(pairOf(attempt));
       if (!attempt.isKnown) networks.giveBack(attempt.network);
     },
+    /** Derives a key with scrypt when its turn comes. Throws `TooBusy` if too many derivations were waiting and this one was dropped. */
     derive:
-      (isKnown) =>
+      (isKnown: boolean): Derive =>
       (...input) =>
         turns[isKnown ? 'known' : 'stranger'](() => derive(...input)),
   };
