@@ -1,17 +1,15 @@
 import { hostname } from 'node:os';
 import { accountToAddress } from '@quittance/tron/address';
-import { createNodePool, type NodePool } from '../core/chain/nodes/node-pool.ts';
+import { createNodePool } from '../core/chain/nodes/node-pool.ts';
 import { SLOT_MS } from '../core/chain/verify/read-block.ts';
-import type { DeadlineClock } from '../core/domain/clocks.ts';
 import type { Network } from '../core/domain/network.ts';
-import { type UnixMs, unixMs } from '../core/domain/time.ts';
+import { unixMs } from '../core/domain/time.ts';
 import { type ClockWatch, createClockWatch } from '../core/payments/clocks.ts';
 import {
   createHealthProblems,
   createLiveness,
   createShortageWatch,
   type HealthProblems,
-  type Liveness,
   type ShortageWatch,
 } from '../core/payments/health-problems.ts';
 import { type AddressGuard, createAddressGuard } from '../core/payments/manifest/address-guard.ts';
@@ -20,10 +18,10 @@ import { type Clock, createSteadyClock, systemClock } from '../core/runtime/cloc
 import type { KeyRing } from '../core/runtime/key-ring.ts';
 import type { Logger } from '../core/runtime/log.ts';
 import { logLostConnections } from '../core/runtime/log-throttle.ts';
-import { createLoopHealth, type LoopHealth } from '../core/runtime/loop.ts';
-import { createMetrics, type Metrics } from '../core/runtime/metrics.ts';
+import { createLoopHealth } from '../core/runtime/loop.ts';
+import { createMetrics } from '../core/runtime/metrics.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
-import { createRequestShare, type RequestShare } from '../core/runtime/request-share.ts';
+import { createRequestShare } from '../core/runtime/request-share.ts';
 import { createTeller } from '../core/store/chain/tell-alarms.ts';
 import { type DamagedAddress, describeDamaged } from '../core/store/db/address-column.ts';
 import {
@@ -39,7 +37,7 @@ import type { SandboxControls } from '../faces/api/sandbox.ts';
 import type { ConfiguredProcess } from '../faces/operator/doctor/check.ts';
 import type { OperationDeps } from '../faces/operator/operation.ts';
 import type { Config, NetworkConfig } from './config/config.ts';
-import { createReadiness, type Readiness } from './health.ts';
+import { createReadiness } from './health.ts';
 
 export type ServiceOptions = {
   config: Pick<
@@ -102,47 +100,10 @@ export type ServiceOptions = {
   lagMs?(): number;
 };
 
-/** The parts that a process's roles share. They are created once, and each role uses the ones that it needs. */
-export type Context = Databases &
-  Known & {
-    config: ServiceOptions['config'];
-    connection: ServiceOptions['connection'];
-    sandbox: ServiceOptions['sandbox'];
-    keyRing: KeyRing | null;
-    log: Logger;
-    clock: Clock;
-    /** The clock that decides when deliveries become due. */
-    databaseClock: Clock;
-    /** The clock for creating and expiring invoices. */
-    deadlineClock: DeadlineClock;
-    metrics: Metrics;
-    /** This process's loops that are failing. */
-    loops: LoopHealth;
-    liveness: Liveness;
-    /** The watcher and the webhooks report here if they are late, and requests then get a smaller share. */
-    requestShare: RequestShare;
-    blockMs: number;
-    lagMs?(): number;
-    now(): UnixMs;
-    /** See `createSteadyClock`. */
-    steadyNow(): UnixMs;
-    /** Returns the earliest time of all clocks known to this process, for deletions and other irreversible steps. */
-    certainNow(): UnixMs;
-    random(bytes: number): Uint8Array;
-    networks: Network[];
-    /** All requests to a network's nodes go through one pool, because it tracks the nodes' budgets and pauses. */
-    pools: NetworkPool[];
-    /** Whether invoices can be created, with details for operators. */
-    readiness(): Promise<Readiness>;
-    /** Returns the URL that payers use. Without the setting, it's the address that the API listens on. */
-    publicUrl(): string;
-    /** Call this with the API's URL as soon as the API is listening. */
-    onListening(url: string): void;
-  };
+export type Context = ReturnType<typeof createContext>;
 
-type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
-
-export function createContext(options: ServiceOptions, databases: Databases, known: Known): Context {
+/** Creates the parts that a process's roles share. Each role uses the ones that it needs. */
+export function createContext(options: ServiceOptions, databases: Databases, known: Known) {
   const { config, connection, sandbox, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
   const { clock, databaseClock, deadlineClock, certainNow } = known.clocks;
   const now = () => unixMs(clock.now());
@@ -155,34 +116,33 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
   return {
     ...databases,
     ...known,
-    ...{
-      config,
-      connection,
-      sandbox,
-      keyRing,
-      log,
-      clock,
-      databaseClock,
-      deadlineClock,
-      metrics,
-      blockMs,
-      now,
-      steadyNow: () => unixMs(steadyClock()),
-      certainNow,
-      loops,
-      liveness: createLiveness({ troubles: known.troubles, loops }),
-      requestShare: createRequestShare(),
-    },
-    ...(lagMs === undefined ? {} : { lagMs }),
+    ...{ config, connection, sandbox, keyRing, log, clock, metrics, blockMs, now },
+    /** The clock that decides when deliveries become due. */
+    databaseClock,
+    /** The clock for creating and expiring invoices. */
+    deadlineClock,
+    steadyNow: () => unixMs(steadyClock()),
+    /** Returns the earliest time of all clocks known to this process, for deletions and other irreversible steps. */
+    certainNow,
+    /** This process's loops that are failing. */
+    loops,
+    liveness: createLiveness({ troubles: known.troubles, loops }),
+    /** The watcher and the webhooks report here if they are late, and requests then get a smaller share. */
+    requestShare: createRequestShare(),
+    ...(lagMs && { lagMs }),
     random: pooledRandom,
     networks: names,
+    /** Whether invoices can be created, with details for operators. */
     readiness: createReadiness({ db: databases.requestDb, networks: names, now, troubles: known.troubles }),
+    /** All requests to a network's nodes go through one pool, because it tracks the nodes' budgets and pauses. */
     pools: networks.map(([network, settings]) => {
       const pool = createNodePool({ log, now, metrics, blockMs, network, nodes: settings.nodes });
       return { ...settings, network, pool };
     }),
+    /** Returns the URL that payers use. Without the setting, it's the address that the API listens on. */
     publicUrl: () => config.publicUrl ?? url,
-    onListening: (actual) => {
+    /** Call this with the API's URL as soon as the API is listening. */
+    onListening: (actual: string) => {
       url = actual;
     },
   };

@@ -4,15 +4,11 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../core/runtime/log.ts';
 import { createLogThrottle } from '../core/runtime/log-throttle.ts';
 
-/** Notifies systemd about this process. */
-export type ServiceManager = {
-  /**
-   * Call this once the process works. From then on, the watchdog is notified as long as `GET /healthz` at `healthUrl` succeeds or, without
-   * a URL, as long as the event loop runs.
-   */
-  ready(healthUrl: string | null): void;
-  stopping(): void;
-};
+/**
+ * Notifies systemd about this process. Call `ready` once the process works. From then on, the watchdog is notified as long as `GET
+ * /healthz` at `healthUrl` succeeds or, without a URL, as long as the event loop runs.
+ */
+type ServiceManager = { ready(healthUrl: string | null): void; stopping(): void };
 
 const NOBODY: ServiceManager = { ready: () => undefined, stopping: () => undefined };
 

@@ -13,41 +13,21 @@ import { retryUntilReady } from './retry-until-ready.ts';
  * operators.
  */
 export async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
-  const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
-  const { networks, random, requestShare } = context;
+  const { config, db, keyRing, clock, databaseClock, log, liveness, now, certainNow, networks } = context;
   if (keyRing === null) throw new Error('the webhooks role needs a key ring');
   await retryUntilReady(log, () => refuseMissingKeys({ db, keyRing }, now()));
-  const { localTargets, retentionDays } = config.webhooks;
-  const dispatcher = startDispatcher({
-    db,
-    clock: databaseClock,
-    signingClock: clock,
-    log,
-    metrics,
-    random: Math.random,
-    keyRing,
-    certainNow,
-    localTargets,
-    requestShare,
-    loops,
-  });
-  const retention = startRetention({ db, clock: { now: certainNow }, log, loops, days: retentionDays });
-  const secretWatch = startSecretWatch({
-    ...{ db, keyRing, log, loops, networks },
-    tryReceiptKey: () => tryReceiptKey(db, keyRing),
-  });
-  const receiverWatch = startReceiverWatch({ db, now, log, loops });
-  const holder = randomUUID();
-  const notifier = startNotifier({
-    ...{ db, now, log, loops, random, keyRing, network: networks[0] ?? null, holder },
-    isStalled: () => liveness.isStalled('notifier'),
-    installation: { name: config.publicUrl && new URL(config.publicUrl).host, consoleUrl: config.consoleUrl ?? null },
-  });
-  const rateKeeper = startRatePolling({ db, now, log, loops, localTargets, holder });
-  return {
-    stop: async () => {
-      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];
-      await Promise.all(parts.map((part) => part.stop()));
-    },
-  };
+  const { publicUrl, consoleUrl = null, webhooks } = config;
+  const deps = { ...context, keyRing, localTargets: webhooks.localTargets, holder: randomUUID() };
+  const parts = [
+    startDispatcher({ ...deps, clock: databaseClock, signingClock: clock, random: Math.random }),
+    startRetention({ ...deps, clock: { now: certainNow }, days: webhooks.retentionDays }),
+    startSecretWatch({ ...deps, tryReceiptKey: () => tryReceiptKey(db, keyRing) }),
+    startReceiverWatch(deps),
+    startNotifier({
+      ...{ ...deps, network: networks[0] ?? null, isStalled: () => liveness.isStalled('notifier') },
+      installation: { name: publicUrl && new URL(publicUrl).host, consoleUrl },
+    }),
+    startRatePolling(deps),
+  ];
+  return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
 }
