@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import { isLoopback } from '../../core/domain/loopback.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
-import { httpUrl } from '../../server/config/url-problems.ts';
+import { httpUrl } from '../../server/config/node-entry.ts';
 import { findSandboxFile } from '../sandbox/sandbox-file.ts';
 
 export type ListenOptions = {

@@ -8,11 +8,18 @@ import { type NodeSpec, showsBytes } from '../../core/domain/node.ts';
 import { parseMasterKey } from '../../core/runtime/key-ring.ts';
 import { describeDatabase } from '../../core/store/db/inspect-transport.ts';
 import type { SettingView } from '../../faces/operator/system/views.ts';
-import { isTronGridNode, parseNode } from './node-entry.ts';
+import { httpUrl, isTronGridNode, parseNode } from './node-entry.ts';
 import { type ConfigProblem, type ReadSettings, readSettings } from './read-settings.ts';
-import { NEEDED_ROLES, NODE_VARIABLES, SECRET_VARIABLES, type Settings, VARIABLES, type Variable } from './settings.ts';
+import {
+  NEEDED_ROLES,
+  NODE_VARIABLES,
+  SECRET_VARIABLES,
+  type Settings,
+  showValue,
+  VARIABLES,
+  type Variable,
+} from './settings.ts';
 import { certificateProblems, databaseTransportProblems, nodeTransportProblems } from './transport.ts';
-import { httpUrl, showValue } from './url-problems.ts';
 
 type Role = Settings['QUITTANCE_ROLES'][number];
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { API_KEY_HEADER, type NodeSpec, type NodeUrls, urlsOf } from '../../core/domain/node.ts';
-import { httpUrl } from './url-problems.ts';
+import { API_KEY_HEADER, type NodeSpec, urlsOf } from '../../core/domain/node.ts';
+import { parseUrl } from '../../core/domain/url.ts';
 
 export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
 
@@ -16,29 +16,27 @@ const GRPC = { port: '50051', solidityPort: '50061' };
  */
 export function parseNode(text: string): ParsedNode {
   const shown = showNode(text);
-  const invalid = (what: string): ParsedNode => ({ kind: 'invalid', reason: `${shown} ${what}` });
+  const invalid = (what: Problem): ParsedNode => ({ kind: 'invalid', reason: `${shown} ${what}` });
   if (text === '') return { kind: 'invalid', reason: 'an entry is empty: remove the extra comma' };
   const [base = '', fragment, ...rest] = text.split('#');
   const main = readUrl(base);
-  if (main.kind === 'invalid') return invalid(main.reason);
+  if (typeof main === 'string') return invalid(main);
   if (rest.length > 0) return invalid('has more than one "#": encode "#" inside a value as %23');
   const options = parseOptions(fragment ?? '');
-  if (options.kind === 'invalid') return invalid(options.reason);
-  const { operator, rps, daily, key, header } = options.values;
+  if (typeof options === 'string') return invalid(options);
+  const { operator, rps, daily, key, header } = options;
   if (header !== undefined && key === undefined)
     return invalid('has a header option without key=: add the API key to send in that header');
-  const sides = readSides(main, options.values);
-  if (sides.kind === 'invalid') return invalid(sides.reason);
+  const sides = readSides(main, options);
+  if (typeof sides === 'string') return invalid(sides);
   const isTronGrid = isUnder(main.hostname, TRONGRID.host);
   const limit = (value: string | undefined, fallback: number) =>
     value === undefined ? (isTronGrid ? fallback : null) : Number(value);
   return {
     kind: 'ok',
     node: {
+      ...sides,
       url: main.url,
-      solidityUrl: sides.solidityUrl,
-      grpc: sides.grpc,
-      jsonRpcUrl: sides.jsonRpcUrl,
       operator: operator?.toLowerCase() ?? operatorOf(main),
       apiKey: key ?? null,
       apiKeyHeader: header?.toLowerCase() ?? API_KEY_HEADER,
@@ -48,71 +46,62 @@ export function parseNode(text: string): ParsedNode {
   };
 }
 
-type NodeUrl = { kind: 'ok'; url: string; isGrpc: boolean; hostname: string; host: string; port: string };
-type Invalid = { kind: 'invalid'; reason: string };
+/** What is wrong with an entry; it completes "the entry …". */
+type Problem = string;
+type NodeUrl = { url: string; isGrpc: boolean; hostname: string; host: string; port: string };
 
 /** gRPC has neither a default port nor a path. The WHATWG parser parses hosts only for schemes such as `http`. */
-function readUrl(text: string): NodeUrl | Invalid {
-  const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
+function readUrl(text: string): NodeUrl | Problem {
   const [, scheme, tls = ''] = /^(grpc)(s?):\/\//i.exec(text) ?? [];
   const isGrpc = scheme !== undefined;
   const url = httpUrl(isGrpc ? text.replace(/^grpcs?/i, tls === '' ? 'http' : 'https') : text);
   if (url === null) {
-    return invalid('is not a node URL; use a form such as grpcs://node.example.com:50051 or https://api.trongrid.io');
+    return 'is not a node URL; use a form such as grpcs://node.example.com:50051 or https://api.trongrid.io';
   }
   if (url.username !== '' || url.password !== '') {
-    return invalid('contains a user name or password: remove it (an API key goes into the option #key=)');
+    return 'contains a user name or password: remove it (an API key goes into the option #key=)';
   }
-  if (text.includes('?')) return invalid('has a query: remove the "?" and everything after it; options go after a "#"');
+  if (text.includes('?')) return 'has a query: remove the "?" and everything after it; options go after a "#"';
   const { hostname, host } = url;
-  if (!isGrpc) return { kind: 'ok', url: url.href.replace(/\/+$/, ''), isGrpc, hostname, host, port: url.port };
+  if (!isGrpc) return { url: url.href.replace(/\/+$/, ''), isGrpc, hostname, host, port: url.port };
   const port = /:(\d{1,5})\/*$/.exec(text)?.[1];
   if (port === undefined || url.pathname !== '/') {
-    return invalid('must end with the gRPC port, as in grpcs://node.example.com:50051');
+    return 'must end with the gRPC port, as in grpcs://node.example.com:50051';
   }
   const place = `${hostname}:${port}`;
-  return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
+  return { url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
 }
 
 /** Reads the URLs for a node's other APIs: the solidity API, and an HTTP node's gRPC and JSON-RPC APIs. */
 function readSides(
   main: NodeUrl,
-  { solidity, grpc, jsonrpc }: Partial<Record<OptionName, string>>,
-): (Pick<NodeSpec, 'solidityUrl' | 'grpc' | 'jsonRpcUrl'> & { kind: 'ok' }) | Invalid {
-  const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
+  { solidity, grpc, jsonrpc }: Options,
+): Pick<NodeSpec, 'solidityUrl' | 'grpc' | 'jsonRpcUrl'> | Problem {
   const side = solidity === undefined ? null : readUrl(solidity);
-  if (side?.kind === 'invalid') return invalid(`has an invalid solidity option: it ${side.reason}`);
+  if (typeof side === 'string') return `has an invalid solidity option: it ${side}`;
   if (side !== null && side.isGrpc !== main.isGrpc) {
-    return invalid(`has a solidity option of a different kind: use a ${main.isGrpc ? 'grpc' : 'http'}:// URL`);
+    return `has a solidity option of a different kind: use a ${main.isGrpc ? 'grpc' : 'http'}:// URL`;
   }
   const usual = main.isGrpc ? usualSolidityUrl(main) : main.url;
   const solidityUrl = side?.url ?? usual;
   if (solidityUrl === null) {
-    return invalid(
-      'has an unusual port: also set the port of its API for irreversible blocks, as in #solidity=grpc://node.example.com:50061',
-    );
+    return 'has an unusual port: also set the port of its API for irreversible blocks, as in #solidity=grpc://node.example.com:50061';
   }
   const rpc = jsonrpc === undefined || jsonrpc === OFF ? null : readUrl(jsonrpc);
-  if (rpc?.kind === 'invalid') return invalid(`has an invalid jsonrpc option: it ${rpc.reason}`);
+  if (typeof rpc === 'string') return `has an invalid jsonrpc option: it ${rpc}`;
   if (rpc !== null && (main.isGrpc || rpc.isGrpc)) {
-    return invalid(
-      'has an invalid jsonrpc option: it must be the http:// URL at which an http:// node serves /jsonrpc',
-    );
+    return 'has an invalid jsonrpc option: it must be the http:// URL at which an http:// node serves /jsonrpc';
   }
   const jsonRpcUrl = rpc?.url.replace(/\/jsonrpc$/, '') ?? (main.isGrpc || jsonrpc === OFF ? null : main.url);
-  if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null, jsonRpcUrl };
+  if (grpc === undefined) return { solidityUrl, grpc: null, jsonRpcUrl };
   const twin = readUrl(grpc);
-  if (twin.kind === 'invalid') return invalid(`has an invalid grpc option: it ${twin.reason}`);
-  if (main.isGrpc || !twin.isGrpc)
-    return invalid('has an invalid grpc option: it must be the grpc:// URL of an http:// node');
+  if (typeof twin === 'string') return `has an invalid grpc option: it ${twin}`;
+  if (main.isGrpc || !twin.isGrpc) return 'has an invalid grpc option: it must be the grpc:// URL of an http:// node';
   const twinSolidityUrl = usualSolidityUrl(twin);
   if (twinSolidityUrl === null) {
-    return invalid(
-      `has an invalid grpc option: it must use port ${GRPC.port}; add a node on another port as a separate entry, grpc://host:port#solidity=grpc://host:port`,
-    );
+    return `has an invalid grpc option: it must use port ${GRPC.port}; add a node on another port as a separate entry, grpc://host:port#solidity=grpc://host:port`;
   }
-  const urls: NodeUrls = { url: twin.url, solidityUrl: twinSolidityUrl };
-  return { kind: 'ok', solidityUrl, grpc: urls, jsonRpcUrl };
+  return { solidityUrl, grpc: { url: twin.url, solidityUrl: twinSolidityUrl }, jsonRpcUrl };
 }
 
 function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
@@ -124,6 +113,11 @@ function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
 /** Whether TronGrid runs all of a node's APIs so that the TronGrid key may be sent to it. */
 export function isTronGridNode(spec: NodeSpec): boolean {
   return urlsOf(spec).every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
+}
+
+/** Parses a complete http(s) URL, or returns `null`. WHATWG parsing alone would accept `http:/host` and `https:host`. */
+export function httpUrl(text: string): URL | null {
+  return /^https?:\/\/[^/\\\s]/i.test(text) && !/\s/.test(text) ? parseUrl(text) : null;
 }
 
 type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'header' | 'solidity' | 'grpc' | 'jsonrpc';
@@ -164,26 +158,26 @@ function isUrlLike(value: string): boolean {
   return /^[a-z]+:\/\/[!-~]{1,300}$/i.test(value);
 }
 
-type ParsedOptions = { kind: 'ok'; values: Partial<Record<OptionName, string>> } | { kind: 'invalid'; reason: string };
+type Options = Partial<Record<OptionName, string>>;
 
-function parseOptions(fragment: string): ParsedOptions {
-  const values: Partial<Record<OptionName, string>> = {};
+function parseOptions(fragment: string): Options | Problem {
+  const values: Options = {};
   for (const part of fragment === '' ? [] : fragment.split('&')) {
     const at = part.indexOf('=');
     const name = part.slice(0, Math.max(0, at));
     // Don't show an unknown option: it may be a key that was pasted without its name.
     if (!isOption(name)) {
       const known = Object.keys(OPTIONS).join('=, ');
-      return { kind: 'invalid', reason: `has an unknown option after the "#": use ${known}=, separated by "&"` };
+      return `has an unknown option after the "#": use ${known}=, separated by "&"`;
     }
-    if (values[name] !== undefined) return { kind: 'invalid', reason: `has the ${name} option twice: keep one` };
+    if (values[name] !== undefined) return `has the ${name} option twice: keep one`;
     const value = decode(part.slice(at + 1));
     if (value === null || !OPTIONS[name].accepts(value)) {
-      return { kind: 'invalid', reason: `has an invalid ${name} option: use ${OPTIONS[name].takes}` };
+      return `has an invalid ${name} option: use ${OPTIONS[name].takes}`;
     }
     values[name] = value;
   }
-  return { kind: 'ok', values };
+  return values;
 }
 
 function isOption(name: string): name is OptionName {

@@ -6,10 +6,10 @@ import {
   type Setting,
   type SettingProblem,
   type Settings,
+  showValue,
   VARIABLES,
   type Variable,
 } from './settings.ts';
-import { showValue } from './url-problems.ts';
 
 /** An error in the environment. `message` is a whole sentence that says what to do, without secrets. */
 export type ConfigProblem = { variable: string; message: string };
@@ -129,20 +129,12 @@ function at(row: number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
 
-type SecretFileProblem = { variable: string; message: string };
-
-/** `texts` contains an empty string for a secret whose file can't be used, because the secret was meant to be set. */
-type SecretFiles = {
-  texts: ReadonlyMap<Variable, string>;
-  errors: SecretFileProblem[];
-  warnings: SecretFileProblem[];
-};
-
 /** Reads the files whose paths are in `<NAME>_FILE` variables. The content of variables and files is never shown. */
-function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
+function readSecretFiles(env: NodeJS.ProcessEnv) {
+  /** Contains an empty string for a secret whose file can't be used, because the secret was meant to be set. */
   const texts = new Map<Variable, string>();
-  const errors: SecretFileProblem[] = [];
-  const warnings: SecretFileProblem[] = [];
+  const errors: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
   for (const [variable, secret] of FILE_VARIABLES) {
     const path = env[variable]?.trim() ?? '';
     if (path === '') continue;
