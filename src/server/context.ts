@@ -39,33 +39,12 @@ import type { OperationDeps } from '../faces/operator/operation.ts';
 import type { Config, NetworkConfig } from './config/config.ts';
 import { createReadiness } from './health.ts';
 
+type NeededSetting =
+  | ('host' | 'port' | 'publicUrl' | 'databasePoolSize' | 'roles')
+  | ('networks' | 'metrics' | 'trustProxy' | 'rateLimit' | 'webhooks');
+
 export type ServiceOptions = {
-  config: Pick<
-    Config,
-    | 'host'
-    | 'port'
-    | 'publicUrl'
-    | 'databasePoolSize'
-    | 'roles'
-    | 'networks'
-    | 'metrics'
-    | 'trustProxy'
-    | 'rateLimit'
-    | 'webhooks'
-  > &
-    Partial<
-      Pick<
-        Config,
-        | 'consoleUrl'
-        | 'lookupsPerMinute'
-        | 'requestLog'
-        | 'requestLines'
-        | 'rowMacs'
-        | 'addressManifest'
-        | 'dataDir'
-        | 'backups'
-      >
-    >;
+  config: Partial<Config> & Pick<Config, NeededSetting>;
   connection: Connection;
   /**
    * The connection used to upgrade the schema. Default: `connection`, if its user may upgrade the schema. The service itself doesn't need
@@ -194,7 +173,7 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
       onError,
       addressChecks,
       onShortage,
-      ...(seals === undefined ? {} : { seals }),
+      ...(seals && { seals }),
     });
   const { roles, databasePoolSize } = config;
   if (!roles.includes('api') || roles.length === 1 || databasePoolSize < LEAST_DIVIDED) {

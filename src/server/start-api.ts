@@ -92,40 +92,28 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
 
 /** Registers the routes for shops. */
 function registerApi(app: FastifyInstance, context: Context, authenticator: Authenticator): void {
-  const { config, requestDb: db, networks, metrics, log, now, random, publicUrl } = context;
+  const { config, requestDb: db, metrics, now } = context;
+  const own = { ...context, db };
   const waits = createEventWaits((count) => metrics.eventWaits.set(count));
   db.listen(EVENTS_CHANNEL, waits.hear);
   app.addHook('preClose', async () => waits.stop());
-  const deps: ApiDeps = {
-    db,
-    publicUrl,
-    authenticator,
+  const deps = {
+    ...{ ...own, authenticator, waits, rateLimit: config.rateLimit },
     keyBuckets: createTokenBuckets(config.rateLimit),
-    rateLimit: config.rateLimit,
-    now,
-    steadyNow: context.steadyNow,
-    deadlineClock: context.deadlineClock,
-    random,
-    randomBelow: (n) => randomInt(n),
+    randomBelow: (n: number) => randomInt(n),
     gate: createUnpaidGate({ db, now }),
-    watched: createWatchedNetworks({ db, networks }),
-    relief: createRelief({ db, now, random, log }),
-    onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
-    onUnpaidRefused: createUnpaidRefusals({ db, log, metrics, now }),
+    watched: createWatchedNetworks(own),
+    relief: createRelief(own),
+    onAmountRefused: createAmountRefusals(own),
+    onUnpaidRefused: createUnpaidRefusals(own),
     proofOf: context.addressGuard.proofOf,
-    waits,
-    log,
-  };
+  } satisfies ApiDeps;
   registerInvoices(app, deps);
   registerEvents(app, deps);
   registerTransfers(app, deps);
   registerWebhookEndpoints(app, { ...deps, operations: operationsOf(context) });
-  registerAdapters(app, {
-    ...deps,
-    keyRing: context.keyRing,
-    localTargets: config.webhooks.localTargets,
-    failureBuckets: createTokenBuckets(ADAPTER_FAILURES),
-  });
+  const failureBuckets = createTokenBuckets(ADAPTER_FAILURES);
+  registerAdapters(app, { ...deps, localTargets: config.webhooks.localTargets, failureBuckets });
   if (context.sandbox !== undefined) registerSandbox(app, deps, context.sandbox);
   registerProbe(app, { db, trustProxy: config.trustProxy });
   registerHealth(app, context);

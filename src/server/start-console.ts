@@ -63,7 +63,7 @@ export async function startConsole(
     poolSize: POOL_SIZE,
     applicationName: 'quittance console',
     onError,
-    ...(context.seals === undefined ? {} : { seals: context.seals }),
+    ...(context.seals && { seals: context.seals }),
     addressChecks,
   });
   let url = `http://${settings.host}:${settings.port}`;
@@ -86,7 +86,7 @@ export async function startConsole(
     registerOperatorPages(app, context, {
       ...{ operations: deps, nodes, consoleUrl, process: own, settings: settings.config.settings },
       examine: doctorOf(context, db, settings.config),
-      ...(sandboxToken === undefined ? {} : { sandboxToken }),
+      ...(sandboxToken !== undefined && { sandboxToken }),
     });
     const at = await listenOn(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
     // Browsers support passkeys only for host names, and keep cookies for a page at `localhost`.

@@ -35,15 +35,11 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     marks.set(network, await openExternalCheckpoint(dataDir, `inventory-head-${network}.json`));
   const startBackups = await loadBackups(context);
   const { addressManifest } = context.config;
-  return context.pools.map(({ network, pool, usdt, agreement }, index) => {
+  return context.pools.map((followed, index) => {
+    const { network, usdt } = followed;
     const held = createHeldBack();
     const watcher = startWatcher({
-      ...context,
-      held,
-      network,
-      pool,
-      usdt,
-      agreement,
+      ...{ ...context, ...followed, held },
       fees: createKnownTerms(),
       slotMs: isLocalNetwork(network) ? null : SLOT_MS,
       publicUrl: context.publicUrl(),
@@ -52,8 +48,8 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const leading = { ...context, network, isLeader: watcher.isLeader };
     const parts = [
       watcher,
-      startReconciler({ ...leading, pool, usdt, agreement }),
-      startStateWatch({ ...leading, pool, usdt, agreement }),
+      startReconciler({ ...leading, ...followed }),
+      startStateWatch({ ...leading, ...followed }),
       startEmitting(leading),
       startClaims(leading),
       startSettling({ ...leading, held, publicUrl: context.publicUrl() }),
