@@ -6,14 +6,14 @@ import { isCheckoutToken } from '../../core/domain/checkout-token.ts';
 import { AppError } from '../../core/domain/errors.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../core/domain/invoice.ts';
-import { unixMs } from '../../core/domain/time.ts';
+import { type UnixMs, unixMs } from '../../core/domain/time.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
 import type { Database } from '../../core/store/db/database.ts';
+import { answerOf } from '../../core/store/db/rows-of.ts';
 import { findCheckoutInvoice } from '../../core/store/ledger/checkout.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
 import type { SandboxFile } from './sandbox-file.ts';
-import { bringDeadlineForward, findIdOfOrder } from './sandbox-project.ts';
 import type { Sandbox } from './with-sandbox.ts';
 
 /** A sandbox's invoice with everything that its payer needs to know. */
@@ -166,3 +166,24 @@ async function post<Answer>(nodeUrl: string, path: string, body: object): Promis
   });
   return { status: response.statusCode, body: (await response.body.json()) as Answer };
 }
+
+/**
+ * Brings a pending invoice's deadline forward so that no one has to wait for it to pass. Returns the deadline, or `null` if nothing was
+ * changed; only invoices on a local network can be changed.
+ */
+const bringDeadlineForward = answerOf(
+  'sandbox-invoice-bring-deadline-forward',
+  { expiresAt: 'timestamptz?' },
+  'select hurry_devnet_invoice($1, $2) as expires_at',
+  (checkoutToken: string, to: UnixMs) => [checkoutToken, new Date(to)],
+  ([row]) => row?.expiresAt ?? null,
+);
+
+/** Finds a project's invoice (UUID) by external id. */
+const findIdOfOrder = answerOf(
+  'sandbox-invoice-by-external-id',
+  { id: 'uuid' },
+  'select id from invoices where project_id = $1 and external_id = $2',
+  (projectId: string, externalId: string) => [projectId, externalId],
+  ([row]) => row?.id ?? null,
+);

@@ -3,6 +3,7 @@ import { createPayer } from '@quittance/devnet/payer';
 import { AppError } from '../../core/domain/errors.ts';
 import { encodeId } from '../../core/domain/ids.ts';
 import { formatAmount } from '../../core/domain/money.ts';
+import { answerOf } from '../../core/store/db/rows-of.ts';
 import type { ScenarioResult } from '../scenarios/pay-scenario.ts';
 import { type Scenario, scenarioOf } from '../scenarios/scenarios.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type Payable,
 } from './find-payable.ts';
 import { type SentView, sendOnDevnet, showSent } from './pay-on-devnet.ts';
-import { findInvoiceOfAmount } from './sandbox-project.ts';
 import { type Sandbox, withSandbox } from './with-sandbox.ts';
 
 export type PayOptions = {
@@ -118,3 +118,13 @@ async function findSecond(sandbox: Sandbox, first: Payable, named: string | null
   if (made.status === 201 && made.invoiceId !== undefined) return findPayable(sandbox, made.invoiceId);
   throw new AppError('SANDBOX_REFUSED', `the second invoice could not be created: ${made.detail ?? made.status}`);
 }
+
+/** Returns the UUID of the invoice that has reserved exactly this amount at this address on a local network. */
+const findInvoiceOfAmount = answerOf(
+  'sandbox-invoice-of-amount',
+  { id: 'uuid' },
+  `select i.id from addresses a join invoices i on i.address_id = a.id and i.payable_micro = $2
+   where a.network = 'devnet' and a.address = $1`,
+  (address: string, amountMicro: bigint) => [address, amountMicro],
+  ([row]) => row?.id ?? null,
+);

@@ -13,6 +13,8 @@ import { systemClock } from '../../core/runtime/clock.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import { writePrivateFile } from '../../core/runtime/private-file.ts';
 import type { Database } from '../../core/store/db/database.ts';
+import { answerOf } from '../../core/store/db/rows-of.ts';
+import { count } from '../../core/store/db/statement.ts';
 import { insertAddress, markRetired } from '../../core/store/ledger/addresses.ts';
 import { insertProject } from '../../core/store/ledger/projects.ts';
 import { listWebhookEndpoints } from '../../core/store/outbox/webhook-endpoints.ts';
@@ -24,7 +26,6 @@ import { archiveProject } from '../../faces/operator/subjects/projects.ts';
 import { disableEndpoint, enableEndpoint } from '../../faces/operator/subjects/webhook-sending.ts';
 import { addWebhookEndpoint, readWebhookUrl, updateEndpoint } from '../../faces/operator/subjects/webhooks.ts';
 import type { ServiceOptions } from '../../server/context.ts';
-import { countProjects } from './sandbox-project.ts';
 
 type DemoAddress = { id: string; account: AccountHex; address: TronAddress };
 
@@ -174,3 +175,12 @@ export async function endProject(db: Database, projectUuid: string, demoUuid: st
 }
 
 const ACTOR = commandActor('sandbox');
+
+/** Counts the local network's projects in use. */
+const countProjects = answerOf(
+  'sandbox-projects-count',
+  { count },
+  `select count(*) from projects where network = 'devnet' and archived_at is null`,
+  () => [],
+  ([row]) => row?.count ?? 0,
+);
