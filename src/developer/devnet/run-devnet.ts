@@ -24,18 +24,6 @@ export type DevnetSettings = {
   dataDir: string | null;
 };
 
-type DevnetView = Pick<
-  Devnet,
-  | 'url'
-  | 'solidityUrl'
-  | 'grpcUrl'
-  | 'grpcSolidityUrl'
-  | 'usdtContract'
-  | 'fakeUsdtContract'
-  | 'multisendContract'
-  | 'payer'
-> & { dataDir: string | null };
-
 /**
  * Reads the network's settings and reports all problems at once. The bounds are the same as for the environment variables with these names.
  */
@@ -66,7 +54,7 @@ export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Conf
 export async function runDevnet(
   settings: DevnetSettings,
   signal: AbortSignal,
-  onReady: (devnet: DevnetView) => void,
+  onReady: (devnet: ReturnType<typeof showDevnet>) => void,
 ): Promise<void> {
   const { dataDir, port } = settings;
   const lock = dataDir === null ? null : await lockDataDir(dataDir);
@@ -78,12 +66,7 @@ export async function runDevnet(
       throw explain(error, settings);
     });
     try {
-      const { url, solidityUrl, grpcUrl, grpcSolidityUrl } = devnet;
-      const { usdtContract, fakeUsdtContract, multisendContract, payer } = devnet;
-      onReady({
-        ...{ url, solidityUrl, grpcUrl, grpcSolidityUrl },
-        ...{ usdtContract, fakeUsdtContract, multisendContract, payer, dataDir },
-      });
+      onReady(showDevnet(devnet, dataDir));
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await devnet.stop();
@@ -91,6 +74,14 @@ export async function runDevnet(
   } finally {
     await lock?.release();
   }
+}
+
+function showDevnet({ url, solidityUrl, grpcUrl, grpcSolidityUrl, ...devnet }: Devnet, dataDir: string | null) {
+  const { usdtContract, fakeUsdtContract, multisendContract, payer } = devnet;
+  return {
+    ...{ url, solidityUrl, grpcUrl, grpcSolidityUrl },
+    ...{ usdtContract, fakeUsdtContract, multisendContract, payer, dataDir },
+  };
 }
 
 function explain(error: unknown, { host, port }: DevnetSettings): unknown {

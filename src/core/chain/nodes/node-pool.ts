@@ -15,27 +15,7 @@ import type { Node, NodeHealth, NodeProblem } from './node.ts';
 import { createAdaptiveTimeout, createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
 
-/** The available nodes of one network, in order of preference. */
-export type NodePool = {
-  /**
-   * Returns the nodes that may be asked now, in order of preference; a node that is being retried comes last. All of them are verified to
-   * be on the right network. As long as a verified node is healthy, this sends no request and returns immediately.
-   */
-  available(): Promise<Node[]>;
-  /** Reports a wrong answer. Pauses the node, and doubles the pause with each consecutive report. */
-  report(node: Node, problem: NodeProblem, reason: string): void;
-  /** Ends a node's series of failures, because one of its answers was verified. Call this once per verified block. */
-  praise(node: Node): void;
-  health(): NodeHealth[];
-  /** Restores a previous process's pauses, by the nodes' origins. Pauses of unknown nodes are ignored. */
-  restore(pauses: readonly RememberedPause[]): void;
-  /**
-   * Sets the id of block 0 (64 hex characters), which identifies a node's network. `null` means that the id isn't known yet, and then all
-   * nodes are accepted.
-   */
-  setGenesis(id: string | null): void;
-  close(): Promise<void>;
-};
+export type NodePool = ReturnType<typeof createNodePool>;
 
 type NodePoolOptions = Pick<NodeLineOptions, 'network' | 'now' | 'log' | 'metrics' | 'createClient'> &
   Partial<Pick<NodeLineOptions, 'clockMs' | 'random'>> & {
@@ -55,8 +35,11 @@ const MIN_FAILOVER_MS = 1500;
 /** How long startup waits for more nodes once one is verified, so that a preferred node that is slightly slower is still used. */
 const GRACE_MS = 250;
 
-/** Never fails because of a node. An unavailable node is left out until it can be asked again. */
-export function createNodePool(options: NodePoolOptions): NodePool {
+/**
+ * Keeps the nodes of one network, in order of preference. Never fails because of a node: an unavailable node is left out until it can be
+ * asked again.
+ */
+export function createNodePool(options: NodePoolOptions) {
   const { nodes, blockMs, clockMs = () => performance.now(), random = Math.random } = options;
   const timeoutMs = nodes.length === 1 ? ALONE_TIMEOUT_MS : Math.max(MIN_FAILOVER_MS, FAILOVER_SHARE * blockMs);
   const patience = createAdaptiveTimeout();
@@ -80,7 +63,11 @@ export function createNodePool(options: NodePoolOptions): NodePool {
   const byOrigin = new Map(members.map((member) => [member.node.origin, member]));
   const ready = () => members.filter((member) => member.isUsable() && member.isRecognised());
   return {
-    available: async () => {
+    /**
+     * Returns the nodes that may be asked now, in order of preference; a node that is being retried comes last. All of them are verified to
+     * be on the right network. As long as a verified node is healthy, this sends no request and returns immediately.
+     */
+    available: async (): Promise<Node[]> => {
       if (closing.signal.aborted) return [];
       if (!members.some((member) => member.isUsable()))
         for (const member of members) member.shortenPause(ALONE.longestMs);
@@ -89,13 +76,21 @@ export function createNodePool(options: NodePoolOptions): NodePool {
       if (ready().length === 0 && checks.length > 0) await firstThenGrace(checks);
       return inOrder(ready());
     },
-    report: ({ origin }, problem, reason) => byOrigin.get(origin)?.report(problem, reason),
-    praise: ({ origin }) => byOrigin.get(origin)?.praise(),
+    /** Reports a wrong answer. Pauses the node, and doubles the pause with each consecutive report. */
+    report: ({ origin }: Node, problem: NodeProblem, reason: string): void =>
+      byOrigin.get(origin)?.report(problem, reason),
+    /** Ends a node's series of failures, because one of its answers was verified. Call this once per verified block. */
+    praise: ({ origin }: Node): void => byOrigin.get(origin)?.praise(),
     health: () => members.map((member) => member.health()),
-    restore: (pauses) => {
+    /** Restores a previous process's pauses, by the nodes' origins. Pauses of unknown nodes are ignored. */
+    restore: (pauses: readonly RememberedPause[]) => {
       for (const pause of pauses) byOrigin.get(pause.url)?.restorePause(pause);
     },
-    setGenesis: (id) => {
+    /**
+     * Sets the id of block 0 (64 hex characters), which identifies a node's network. `null` means that the id isn't known yet, and then all
+     * nodes are accepted.
+     */
+    setGenesis: (id: string | null) => {
       for (const member of members) member.setGenesis(id);
     },
     close: async () => {

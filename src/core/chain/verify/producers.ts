@@ -108,8 +108,6 @@ export async function nameProducers(
   return { chainTime: clock, reason, producers, nodes: origins };
 }
 
-type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };
-
 /**
  * Returns the producers that `agreement` operators report. Asks the preferred nodes first, and then more nodes as long as the answers
  * differ or fail. A node that reports different producers is paused.
@@ -121,7 +119,7 @@ async function readAgreed(
   suspect: AccountHex | null,
 ): Promise<{ producers: ProducerSet['producers']; origins: string[] }> {
   const candidates = ofDifferentOperators(nodes, nodes.length);
-  const answers: ProducersAnswer[] = [];
+  const answers: { node: Node; producers: ProducerSet['producers'] }[] = [];
   const failed: string[] = [];
   for (let asked = 0; asked < candidates.length; ) {
     const group = candidates.slice(asked, asked === 0 ? agreement : asked + 1);

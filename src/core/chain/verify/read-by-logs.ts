@@ -11,9 +11,6 @@ import { readLogs } from './read-logs.ts';
 /** For a single block, logs don't save any requests. */
 const MIN_BLOCKS = 2;
 
-/** The blocks where logs were enough, and the nodes whose logs couldn't be used for any block. */
-type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
-
 /**
  * Returns the blocks for which USDT logs, shown by each of `nodes` over JSON-RPC, can replace infos. This is the case if only direct calls,
  * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
@@ -22,12 +19,9 @@ type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
  * block has at least one. Nodes also silently truncate long answers. So the answer must contain, in order, logs of an earlier block, of
  * this block and of a later block. That way a node can't hide more than it can with infos: only transfers made by contracts. `nodes` must
  * belong to different operators, as many as must agree. Each node is asked once, or not at all if that doesn't save any requests.
+ * `useless` are the nodes whose logs couldn't be used for any block.
  */
-export async function readByLogs(
-  deps: ReadDeps,
-  nodes: readonly Node[],
-  blocks: readonly ExaminedBlock[],
-): Promise<ReadByLogs> {
+export async function readByLogs(deps: ReadDeps, nodes: readonly Node[], blocks: readonly ExaminedBlock[]) {
   const [node] = nodes;
   const checkable = blocks.filter((block) => block.isProven && block.transactions.some(movesUsdt));
   if (node === undefined || checkable.length < MIN_BLOCKS) return { blocks: [], useless: [] };

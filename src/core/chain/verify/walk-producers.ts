@@ -85,7 +85,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint) {
       }
       if (deps.now() - checkpoint.time > MAX_AGE_MS) throw refuse(`${name} is more than two years old`, nodes);
       const operators = ofDifferentOperators(nodes, nodes.length);
-      const target = newest.number - maxRunBlocks(known.length) + 1;
+      const target = newest.number - MAX_ROUNDS * known.length + 1;
       for (let attempts = 1; at < target; attempts += 1) {
         if (attempts > MAX_ATTEMPTS)
           throw refuse(`after ${MAX_ATTEMPTS} attempts from ${name}, Quittance reached only block ${at}`, nodes);
@@ -162,23 +162,12 @@ const MAX_ROUNDS = 4;
 /** Maximum number of concurrent requests. A public node allows about this many per second. */
 const PARALLEL_HEADERS = 4;
 
-function maxRunBlocks(memberCount: number): number {
-  return MAX_ROUNDS * memberCount;
-}
-
-/** `id`: the first block's id. `members`: the blocks' producers, or `null` if too few of the known members built on them. */
-type Run = { id: string; votes: number; members: Member[] | null };
-
 /**
  * Reads linked headers from a height onwards, until enough known members have built on a whole round of them. Returns `null` if the node
- * doesn't have them. Costs one request per header, normally for two rounds. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ * doesn't have them. Costs one request per header, normally for two rounds. `id` is the first block's id, and `members` are the blocks'
+ * producers, or `null` if too few of the known members built on them. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
  */
-export async function readRun(
-  deps: ReadDeps,
-  node: Node,
-  first: number,
-  known: readonly Member[],
-): Promise<Run | null> {
+export async function readRun(deps: ReadDeps, node: Node, first: number, known: readonly Member[]) {
   const run: ProvenHeader[] = [];
   let votes = 0;
   for (let round = 1; round <= MAX_ROUNDS; round += 1) {

@@ -149,10 +149,10 @@ export const findEncryptionKeys = answerOf(
 
 /**
  * A backup file consists of a magic number, frames compressed with gzip, and a trailer. With a master key (format 2), the trailer contains
- * that key's id (8 bytes) and a MAC (32 bytes, see backup-mac.ts). In both formats, it ends with the SHA-256 of everything before. A frame
+ * that key's id (8 bytes) and a MAC (32 bytes, see `macOf`). In both formats, it ends with the SHA-256 of everything before. A frame
  * is a letter, the length of its body (4 bytes, big-endian) and the body. The frames are `h`, the header; for each table `t` (its name and
  * columns), `d` … (rows in the format of `copy … to stdout`) and `e` (their count); and finally `z` (the number of tables). Everything
- * except the rows is JSON. The whole file may be wrapped in an age file (see backup-encryption.ts).
+ * except the rows is JSON. The whole file may be wrapped in an age file (see backup-read.ts).
  */
 export const MAGIC = Buffer.from('quittance-backup 1\n');
 /** The magic number of a file with a MAC. It has the same length as `MAGIC`. */

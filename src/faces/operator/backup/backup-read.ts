@@ -10,7 +10,6 @@ import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/k
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
 import {
   ANY_MAGIC,
-  type Authenticity,
   authenticate,
   type BackupEnding,
   type BackupHeader,
@@ -137,8 +136,6 @@ export async function createAgeKey(createdAt: string): Promise<{ recipient: stri
   return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
 }
 
-type Checked = { header: BackupHeader; ending: BackupEnding; authenticity: Authenticity };
-
 /**
  * The keys needed to open a file. `keyRing` authenticates it, and decrypts files that are encrypted with a master key. `identities` are age
  * secret keys for other encrypted files.
@@ -149,7 +146,7 @@ export type Opening = { keyRing: KeyRing | null; identities?: readonly string[] 
  * Reads a whole backup and checks its authenticity. Throws `BACKUP_DAMAGED` if the bytes don't match the digest in the file,
  * `BACKUP_ENCRYPTED` if no identity fits, `INVALID_ARGUMENT` if the file isn't a backup, or `NOT_FOUND`.
  */
-export async function checkBackup(path: string, opening: Opening): Promise<Checked> {
+export async function checkBackup(path: string, opening: Opening) {
   const { keyRing } = opening;
   const frames = readFrames(path, opening);
   let header: BackupHeader | undefined;

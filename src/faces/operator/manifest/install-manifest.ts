@@ -50,22 +50,10 @@ type DraftInput = {
   left: readonly string[];
 };
 
-type DraftView = {
-  file: string;
-  serial: number;
-  notAfter: string;
-  addresses: number;
-  changes: string[];
-  warnings: string[];
-};
-
 const DAY_MS = 86_400_000;
 
 /** Writes a draft from the database's current state, for a person to review and sign. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
-export async function draftManifest(
-  { db, now }: { db: Database; now(): UnixMs },
-  input: DraftInput,
-): Promise<DraftView> {
+export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }, input: DraftInput) {
   const identity = await findLedgerIdentity(db);
   if (identity === null)
     throw new AppError('CONFLICT', 'this ledger has no identity yet: start the service once, then create the draft');
@@ -186,8 +174,6 @@ export function readGiven(field: string, texts: readonly string[]): string[] {
   return good.map(({ address }) => address);
 }
 
-type InstalledView = { file: string; serial: number; changes: string[] };
-
 /** The id of the database's ledger, and the requested projects (UUIDs) that exist. */
 type LedgerFacts = { ledgerId: string | null; projects: readonly { id: string; network: string }[] };
 
@@ -200,11 +186,7 @@ export async function readLedgerFacts(db: Database, projectIds: readonly string[
 type InstallDeps = { now: UnixMs; askLedger(projectIds: readonly string[]): Promise<LedgerFacts | null> };
 
 /** Replaces the manifest in force with a signed one. Running services load it within seconds. Throws `MANIFEST_REFUSED`. */
-export async function installManifest(
-  settings: ManifestSettings,
-  path: string,
-  deps: InstallDeps,
-): Promise<InstalledView> {
+export async function installManifest(settings: ManifestSettings, path: string, deps: InstallDeps) {
   const next = await readManifestFile(path);
   // A damaged manifest is simply replaced. Its serial is still known, because it's also stored separately.
   const now = await readInForce(settings).catch(() => null);

@@ -118,14 +118,13 @@ export function viewManifest({ manifest, signatures, head }: ManifestFile, pinne
 }
 
 type KeyFile = { path: string; passphrase: string };
-type SigningKeyView = { file: string; publicKey: string };
 
 /** Only the passphrase protects the key, and with it the addresses, from someone who has a copy of the file. */
 const MIN_PASSPHRASE = 12;
 const SEED_BYTES = 32;
 
 /** Creates an Ed25519 key and writes it to an age file, encrypted with a passphrase (scrypt). Throws `CONFLICT` or `INVALID_ARGUMENT`. */
-export async function makeSigningKey({ path, passphrase }: KeyFile): Promise<SigningKeyView> {
+export async function makeSigningKey({ path, passphrase }: KeyFile) {
   if (passphrase.length < MIN_PASSPHRASE) {
     throw new AppError(
       'INVALID_ARGUMENT',

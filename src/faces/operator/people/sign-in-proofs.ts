@@ -254,7 +254,6 @@ type Buckets = {
   take(name: string, nowMs: number): { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
   giveBack(name: string): void;
 };
-type CreateBuckets = (limit: { perSecond: number; burst: number }) => Buckets;
 
 export type SignInLimits = ReturnType<typeof createSignInLimits>;
 
@@ -271,7 +270,7 @@ const NETWORK = { perSecond: 1 / 15, burst: 20 };
  * lock the person out. Guesses from many networks are still unlikely to succeed, because both the password and the code have to be right at
  * the same time.
  */
-export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive = deriveByScrypt) {
+export function createSignInLimits(createBuckets: (limit: typeof PAIR) => Buckets, derive: Derive = deriveByScrypt) {
   const pairs = createBuckets(PAIR);
   const networks = createBuckets(NETWORK);
   const pairOf = ({ login, network }: Attempt) => createHash('sha256').update(`${network}\n${login}`).digest('base64');
