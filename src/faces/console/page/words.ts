@@ -164,68 +164,40 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   reconcile: ['/addresses', 'Addresses, “Compare”'],
 };
 
-const ENDPOINT_LABELS = {
-  'webhook test': 'Send a test',
-  'webhook enable': 'Enable the endpoint',
-  'deliveries list': 'Its events',
-} as const;
+/** The page about a step's subject, by its command. `ID` stands for the subject. Some links are only for ids of one kind. */
+const EXACT: Readonly<Record<string, readonly [url: string, label: string, kind?: string]>> = {
+  'webhook test': ['/webhooks/ID', 'Send a test', 'whe_'],
+  'webhook enable': ['/webhooks/ID', 'Enable the endpoint', 'whe_'],
+  'webhook update': ['/webhooks/ID/change', 'Change the endpoint'],
+  'webhook rotate': ['/webhooks/ID/rotate', 'New secret'],
+  'deliveries list': ['/webhooks/ID', 'Its events', 'whe_'],
+  'deliveries replay': ['/webhooks/ID/replay', 'Send events again', 'whe_'],
+  'deliveries show': ['/events/ID', 'show ID'],
+  'project update': ['/settings/project/rules?project=ID', 'Change invoice settings'],
+  'project update --support': ['/settings/project/look?project=ID', 'Change what payers see'],
+  'address add': ['/addresses/add?project=ID', 'Add addresses'],
+  'address derive': ['/addresses/derive?project=ID', 'Derive addresses'],
+  'address activate': ['/addresses/ID/activate', 'Use again'],
+  'address retire': ['/addresses/ID/retire', 'Retire address'],
+  explain: ['/find?q=ID', 'show ID'],
+  'key revoke': ['/settings/keys/ID/revoke', 'revoke ID'],
+  'transfers show': ['/unmatched/ID', 'show ID', 'trf_'],
+  'transfers resolve': ['/unmatched/ID', 'resolve ID', 'trf_'],
+};
 
 function linkOf(step: Hint): Link | null {
   const [url, label] = SCREENS[step.command] ?? [];
-  const exact = exactLinkOf(step);
-  return exact ?? (url === undefined || label === undefined ? null : { url, label });
+  return exactLinkOf(step) ?? (url === undefined || label === undefined ? null : { url, label });
 }
 
-/** Returns the page about a step's subject. */
 function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | null {
   const { from, to } = input;
   if ((command === 'chain rescan' || command === 'chain verify') && /^\d+$/.test(`${from}`))
     return { url: `/${command.replace(' ', '/')}`, label: `${command.slice(6)} blocks ${from} to ${to}` };
   const subject = given ?? [input['endpoint'], input['projectId']].find((each) => typeof each === 'string');
-  if (typeof subject !== 'string' || subject.endsWith('…')) return null;
-  const id = encodeURIComponent(subject);
-  const project = `?project=${id}`;
-  switch (command) {
-    case 'webhook test':
-    case 'webhook enable':
-    case 'deliveries list':
-      return subject.startsWith('whe_') ? { url: `/webhooks/${id}`, label: ENDPOINT_LABELS[command] } : null;
-    case 'webhook update':
-      return { url: `/webhooks/${id}/change`, label: 'Change the endpoint' };
-    case 'webhook rotate':
-      return { url: `/webhooks/${id}/rotate`, label: 'New secret' };
-    case 'deliveries replay':
-      return subject.startsWith('whe_') ? { url: `/webhooks/${id}/replay`, label: 'Send events again' } : null;
-    case 'deliveries show':
-      return { url: `/events/${id}`, label: `show ${subject}` };
-    case 'project update': {
-      const [page, label] =
-        'support' in input ? ['look', 'Change what payers see'] : ['rules', 'Change invoice settings'];
-      return { url: `/settings/project/${page}${project}`, label };
-    }
-    case 'address add':
-    case 'address derive':
-      return {
-        url: `/addresses/${command.slice(8)}${project}`,
-        label: command === 'address add' ? 'Add addresses' : 'Derive addresses',
-      };
-    case 'address activate':
-    case 'address retire':
-      return {
-        url: `/addresses/${id}/${command.slice(8)}`,
-        label: command === 'address retire' ? 'Retire address' : 'Use again',
-      };
-    case 'explain':
-      return { url: `/find?q=${id}`, label: `show ${subject}` };
-    case 'key revoke':
-      return { url: `/settings/keys/${id}/revoke`, label: `revoke ${subject}` };
-    case 'transfers show':
-    case 'transfers resolve': {
-      if (!subject.startsWith('trf_')) return null;
-      const label = command === 'transfers show' ? `show ${subject}` : `resolve ${subject}`;
-      return { url: `/unmatched/${id}`, label };
-    }
-    default:
-      return null;
-  }
+  const exact = EXACT[command === 'project update' && 'support' in input ? `${command} --support` : command];
+  if (exact === undefined || typeof subject !== 'string' || subject.endsWith('…')) return null;
+  const [url, label, kind = ''] = exact;
+  if (!subject.startsWith(kind)) return null;
+  return { url: url.replace('ID', () => encodeURIComponent(subject)), label: label.replace('ID', () => subject) };
 }
