@@ -15,8 +15,7 @@ import {
 import { type ActivationView, type Added, addAddresses } from '../../operator/subjects/addresses.ts';
 import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, type FormField, type FormView, formPage } from '../forms/form.ts';
-
+import { addForm, check, choice, type FormView, formPage, line, lines } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, outside, time } from '../page/pieces.ts';
@@ -50,15 +49,13 @@ function renderWait({ waits }: AddingSubject): Html {
   return html`<p>${when} Payers send money straight to these addresses: if an address is not yours, the money is lost.</p>`;
 }
 
-const policyField = (project: ListedProjectView): FormField => ({
-  ...{ kind: 'select', name: 'policy', label: 'Policy (permanent)' },
-  options: [['', `same as the project: ${project.policy}`], ...POLICIES.map((each) => [each, each] as const)],
-});
+const policyField = ({ policy }: ListedProjectView) =>
+  choice('policy', 'Policy (permanent)', [['', `same as the project: ${policy}`], ...POLICIES.map(asOption)]);
+const asOption = (policy: Policy) => [policy, policy] as const;
 
-const FRESH_FIELD: FormField = {
-  ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had any of these addresses' },
+const FRESH_FIELD = check('isFresh', 'After a restore: Quittance has never had any of these addresses', {
   hint: 'Use this only if this ledger was restored from a backup.',
-};
+});
 
 type Wanted = Parameters<typeof addAddresses.run>[2];
 
@@ -72,11 +69,10 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
       ...{ title: 'Add addresses', about: subject.project, button: 'Add addresses' },
       consequence: renderWait(subject),
       fields: [
-        {
-          ...{ kind: 'lines', name: 'list', label: 'Addresses from your wallet' },
+        lines('list', 'Addresses from your wallet', {
           hint: 'Enter one address per line (T…); text after # is ignored. You can also enter CSV with a column "address". Never enter a private key or a seed phrase.',
           more: html` dir="ltr" required`,
-        },
+        }),
         endingField('firstEnding', 'Last six characters of the first address', 'Copy them from your wallet.'),
         endingField(
           'lastEnding',
@@ -136,15 +132,17 @@ function addedPage(
   project: ListedProjectView,
   { view, projectPolicy }: Extract<Added, { kind: 'added' }>,
 ): Page {
-  const items = view.added.map((address) => html`<li><bdi class="mono">${address}</bdi></li>`);
   return {
     title: 'Addresses added',
     about: project,
-    main: html`<section class="card form"><p class="first">New invoices can now use these addresses.</p><ul>${items}</ul>
+    main: html`<section class="card form"><p class="first">New invoices can now use these addresses.</p>${listOf(view.added)}
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
 ${renderNotes(view, projectPolicy, view.added)}`,
   };
 }
+
+const listOf = (items: readonly string[]) =>
+  html`<ul>${items.map((item) => html`<li><bdi class="mono">${item}</bdi></li>`)}</ul>`;
 
 /** Notes about new addresses: the nodes' answers, and a policy that no invoice uses yet. */
 function renderNotes(
@@ -195,7 +193,8 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
     path: FIRST,
     find: (asked, project) => findAdding(deps, asked, project),
     show: (visit, subject) => ({
-      ...{ title: 'Derive addresses', about: subject.project, button: 'Show the addresses', fields: fieldsOf(subject) },
+      ...{ title: 'Derive addresses', about: subject.project, button: 'Show the addresses' },
+      fields: fieldsOf(subject),
       consequence: html`<p>From the public key of an account in your wallet (<span class="mono">m/44'/195'/0'</span>), Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
       back: urlTo(visit, '/addresses', subject.project),
     }),
@@ -239,27 +238,24 @@ function addSecond(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-function fieldsOf({ project }: AddingSubject): FormView['fields'] {
+function fieldsOf({ project }: AddingSubject) {
   return [
-    {
-      ...{ kind: 'line', name: 'xpub', label: 'Account public key (xpub6…)' },
+    line('xpub', 'Account public key (xpub6…)', {
       hint: "Leave empty to use the project's current key. Never enter a private key (xprv…).",
       more: html` dir="ltr" maxlength="200" autocapitalize="off" spellcheck="false"`,
-    },
-    {
-      ...{ kind: 'line', name: 'count', label: 'Number of addresses', value: '3' },
+    }),
+    line('count', 'Number of addresses', {
+      value: '3',
       more: html` inputmode="numeric" dir="ltr" maxlength="4" required`,
-    },
-    {
-      ...{ kind: 'line', name: 'autoLimit', label: 'Automatic limit for a new key (optional)' },
+    }),
+    line('autoLimit', 'Automatic limit for a new key (optional)', {
       hint: 'Total number of addresses to add automatically when payable amounts run low. Default: 100; 0 turns this off. Many wallets check only the next 20 addresses for payments.',
       more: html` inputmode="numeric" dir="ltr" maxlength="5"`,
-    },
+    }),
     policyField(project),
-    {
-      ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance has never had this key' },
+    check('isFresh', 'After a restore: Quittance has never had this key', {
       hint: 'Use this only if this ledger was restored from a backup. Quittance then starts at the key’s first address.',
-    },
+    }),
   ];
 }
 
@@ -273,9 +269,7 @@ function given({ xpub, count, autoLimit, policy, isFresh }: Fields, { projectId 
 
 function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView {
   const { project, view } = subject;
-  const kept = ['xpub', 'count', 'autoLimit', 'policy', 'isFresh', 'seen'].map(
-    (name) => ({ kind: 'kept', name, label: KEPT[name] ?? name }) as const,
-  );
+  const kept = Object.entries(KEPT).map(([name, label]) => ({ kind: 'kept', name, label }) as const);
   return {
     ...{ title: 'Are these in your wallet?', about: project, button: 'They are mine: add them' },
     consequence: html`${renderFirst(view)}${renderNext(view)}${renderWait(subject)}`,
@@ -291,60 +285,45 @@ function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView
   };
 }
 
-const KEPT: Readonly<Record<string, string>> = {
-  ...{
-    xpub: 'Account public key',
-    count: 'Number of addresses',
-    autoLimit: 'Automatic limit',
-    policy: 'Policy',
-  },
-  ...{ isFresh: 'After a restore', seen: 'Addresses' },
+const KEPT = {
+  ...{ xpub: 'Account public key', count: 'Number of addresses', autoLimit: 'Automatic limit' },
+  ...{ policy: 'Policy', isFresh: 'After a restore', seen: 'Addresses' },
 };
 
 function renderFirst({ first }: DerivationView): Html {
-  const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
-  return html`<p><strong>These are the first addresses in this account.</strong> Open the account in your wallet, and check that all three match. Some wallets count accounts instead of addresses: in these wallets, only #1 matches. If the addresses do not match, paste addresses from your wallet instead.</p><ul>${items}</ul>`;
+  return html`<p><strong>These are the first addresses in this account.</strong> Open the account in your wallet, and check that all three match. Some wallets count accounts instead of addresses: in these wallets, only #1 matches. If the addresses do not match, paste addresses from your wallet instead.</p>${listOf(first)}`;
 }
 
 function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {
-  const items = next.map(({ address, derivationIndex }) => {
-    return html`<li><bdi class="mono">${derivationIndex === 0 ? one : `#${derivationIndex + 1} ${address}`}</bdi></li>`;
-  });
+  const items = next.map((each) => (each.derivationIndex === 0 ? one : numbered(each)));
   const over =
     skipped.length === 0
       ? null
       : html`<p class="hint">Quittance skips ${skipped.length} earlier addresses, because they are already in a project.</p>`;
-  return html`<p><strong>Addresses to add</strong></p><ul>${items}</ul>${over}`;
+  return html`<p><strong>Addresses to add</strong></p>${listOf(items)}${over}`;
 }
+
+const numbered = ({ address, derivationIndex }: DerivationView['next'][number]) => `#${derivationIndex + 1} ${address}`;
 
 function derivedPage(
   visit: Visit,
   project: AddingSubject['project'],
   { view }: Extract<Derived, { kind: 'added' }>,
 ): Page {
-  const items = view.added.map(
-    ({ address, derivationIndex }) => html`<li><bdi class="mono">#${derivationIndex + 1} ${address}</bdi></li>`,
-  );
   return {
     title: 'Addresses added',
     about: project,
-    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can now use these addresses.</p><ul>${items}</ul>
+    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can now use these addresses.</p>${listOf(view.added.map(numbered))}
 <p>Your wallet may show only the first few addresses: make it show all the addresses that you added. Otherwise, the balance in the wallet looks too low.</p>
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>`,
   };
 }
 
 /** The person copies these characters from the wallet, because the pasted list may not be the one that was copied. */
-export function endingField(name: string, label: string, hint: string): FormField {
+export function endingField(name: string, label: string, hint: string) {
   const more = html` dir="ltr" maxlength="34" autocapitalize="off" spellcheck="false" required`;
-  return { kind: 'line', name, label, hint, more };
+  return line(name, label, { hint, more });
 }
-
-export const ENDING_FIELD = endingField(
-  'ending',
-  'Last six characters of the first address',
-  'Copy them from your wallet, not from this page.',
-);
 
 /** Refuses anything except the address or its last characters. Throws `INVALID_ARGUMENT`. */
 export function readEnding(field: string, typed: string | undefined, address: string | undefined): void {

@@ -23,11 +23,24 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, type Column, field, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
+import { describeMistake, type Page } from '../page/layout.ts';
+import {
+  type Badge,
+  badge,
+  type Column,
+  field,
+  keepProject,
+  live,
+  ltr,
+  money,
+  number,
+  outside,
+  pager,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
+import { needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
 
@@ -85,25 +98,24 @@ async function list(deps: ConsoleDeps, measure: Measure, { visit, request }: Ask
   const project = needProject(visit, asked);
   const { projectId, network } = project;
   const balances = await listBalances.run(deps, visit.actor, listBalances.read({ projectId, after }, deps.now()));
-  const isFirst = after === undefined;
-  const capacity = isFirst ? await measure(visit.actor, project) : null;
+  const capacity = after === undefined ? await measure(visit.actor, project) : null;
   const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
-  const shown = { capacity, balances, changes, amount, after, isFirst };
-  const more = { said: SAID[done ?? ''] ?? null, canCompare: deps.networks.includes(network) };
+  const shown = { capacity, balances, changes, amount, after, canCompare: deps.networks.includes(network) };
+  const said = SAID[done ?? ''] ?? null;
   try {
     const wanted =
       amount === undefined ? null : showCapacityOfAmount.read({ projectId, amount: amount.trim() }, deps.now());
     const ofAmount = wanted && (await showCapacityOfAmount.run(deps, visit.actor, wanted));
-    return addressesPage(visit, project, { ...shown, ...more, ofAmount, problem: null });
+    return { ...addressesPage(visit, project, { ...shown, ofAmount }), said };
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    return addressesPage(visit, project, { ...shown, ...more, ofAmount: null, problem: describeProblem(error) });
+    const problem = describeMistake(error);
+    return { ...addressesPage(visit, project, { ...shown, ofAmount: null }), said, problem };
   }
 }
 
 async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
-  const { projectId: asked = '', after } = request.params as { projectId?: string; after?: string };
-  const project = needProject(visit, asked);
+  const after = pathPart(request, 'after');
+  const project = needProject(visit, pathPart(request, 'projectId'));
   const taken = tokens.take(visit.path, readPostedForm(request, ['token']).token);
   if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
   const { projectId } = project;
@@ -112,11 +124,8 @@ async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Pr
 }
 
 type Shown = ShownCapacity & {
-  problem: Html | null;
   balances: BalanceListView;
   changes: readonly AddressChangeView[];
-  said: Html | null;
-  isFirst: boolean;
   /** Whether this process can query the network's nodes. */
   canCompare: boolean;
   after: string | undefined;
@@ -124,11 +133,11 @@ type Shown = ShownCapacity & {
 
 /** Answers two questions: how long will the addresses last, and are they mine? */
 function addressesPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
-  const { balances, changes, said, problem, isFirst } = shown;
-  const next =
-    balances.next === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/addresses', project, { after: String(balances.next) })}">More addresses</a>`;
+  const { balances, changes, after } = shown;
+  const isFirst = after === undefined;
+  const urlOf = (query: { after?: string }) => urlTo(visit, '/addresses', project, query);
+  const older = balances.next === null ? null : urlOf({ after: String(balances.next) });
+  const pages = { older, text: 'More addresses', newest: isFirst ? null : urlOf({}), newestText: 'First page' };
   const list =
     balances.data.length === 0
       ? renderNone(isFirst)
@@ -136,12 +145,11 @@ function addressesPage(visit: Visit, project: ListedProjectView, shown: Shown): 
   return {
     title: 'Addresses',
     about: project,
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${problem === null ? null : alert(problem)}
+    main: html`
 ${renderActions(visit, project)}${live('additions', html`${renderWaiting(changes)}`, { isSpoken: true })}
 ${renderCapacity(visit, project, shown)}
 ${live('address-list', list)}
-<div class="pager">${next}${isFirst ? null : html`<a href="${urlTo(visit, '/addresses', project)}">First page</a>`}${renderCompare(visit, project, shown)}</div>
+${pager(pages, renderCompare(visit, project, shown))}
 ${isFirst ? renderEnded(changes) : null}`,
   };
 }
@@ -210,8 +218,7 @@ function columnsOf(
 
 const SIGNED: Column<BalanceView> = [
   'Signed',
-  ({ isSigned }) =>
-    html`<span class="badge" data-state="${isSigned ? 'PAID' : 'CONFIRMING'}">${isSigned ? 'Signed' : 'Not signed'}</span>`,
+  ({ isSigned }) => (isSigned ? badge('Signed', 'PAID') : badge('Not signed', 'CONFIRMING')),
 ];
 
 const COLUMNS: readonly Column<BalanceView>[] = [
@@ -220,18 +227,18 @@ const COLUMNS: readonly Column<BalanceView>[] = [
     ({ address, position, derivationIndex }) =>
       html`<a class="row" href="/find?q=${address}"><bdi class="mono">${address}</bdi></a> <small class="hint">${number(position)}${derivationIndex === null ? null : html`, derived #${derivationIndex + 1}`}</small>`,
   ],
-  ['State', ({ status, policy }) => html`${renderStatus(status)} <small class="hint">${policy}</small>`],
+  ['State', ({ status, policy }) => html`${badge(...LIFE[status])} <small class="hint">${policy}</small>`],
   ['Ledger balance', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
   [
     'Last compared',
     ({ chain }) =>
       chain === null
         ? html`<span class="hint">never</span>`
-        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Different'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <br><small class="hint">at block ${ltr(number(chain.block))},</small> <small class="hint">${time(chain.checkedAt)}</small>`,
+        : html`${chain.isSame ? badge('Same', 'PAID') : badge('Different', 'CONFIRMING')} ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <br><small class="hint">at block ${ltr(number(chain.block))},</small> <small class="hint">${time(chain.checkedAt)}</small>`,
   ],
 ];
 
-const LIFE: Record<BalanceView['status'], readonly [string, string]> = {
+const LIFE: Record<BalanceView['status'], Badge> = {
   active: ['In use', 'PAID'],
   retired: ['Retired', 'EXPIRED'],
   blocked: ['Retired permanently', 'EXPIRED'],
@@ -239,14 +246,9 @@ const LIFE: Record<BalanceView['status'], readonly [string, string]> = {
   unfrozen: ['No longer frozen', 'EXPIRED'],
 };
 
-function renderStatus(status: BalanceView['status']): Html {
-  const [name, look] = LIFE[status];
-  return html`<span class="badge" data-state="${look}">${name}</span>`;
-}
-
 /** One click is enough, because this only queries nodes and replaces the recorded comparison. */
-function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html | null {
-  if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return null;
+function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html {
+  if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return html``;
   const path = `/addresses/compare/${project.projectId}/${after ?? '0'}`;
   return oneClick(visit, path, 'Compare with the chain');
 }
@@ -284,7 +286,7 @@ function renderCapacity(
 <div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, surcharge below ${maxSurcharge} USDT`}</dd></div></dl>`,
   )}
 <details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, most urgent first', AMOUNTS, rows)}${more}
-<form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
+<form action="/addresses" method="get">${keepProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
 }
 
 /** No one reads more addresses than this on a page. The command shows all of them. */
@@ -313,7 +315,7 @@ const AMOUNTS: readonly Column<AmountCapacityView>[] = [
     'Days left',
     ({ daysLeft, low }) => {
       const shown = daysLeft === null ? '–' : number(Math.floor(daysLeft));
-      return low ? html`<span class="badge" data-state="CONFIRMING">${shown}, low</span>` : shown;
+      return low ? badge(`${shown}, low`, 'CONFIRMING') : shown;
     },
     'number',
   ],
@@ -328,17 +330,13 @@ const FREE: readonly Column<AddressCapacityView>[] = [
 /** Rounds down so that 100 is shown only if everything is free. */
 const percent = (share: number) => (Math.floor(share * 1000) / 10).toFixed(1);
 
-function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
-  return projects.length > 1 ? html`<input type="hidden" name="project" value="${projectId}">` : null;
-}
-
 type Compared = ComparedBalancesView['data'][number];
 
 /** Shows the result of comparing a page of addresses with the chain. */
 function comparePage(
   visit: Visit,
   project: ListedProjectView,
-  { view, after }: { view: ComparedBalancesView; after: string | undefined },
+  { view, after }: { view: ComparedBalancesView; after: string },
 ): Page {
   const { data, skipped, node } = view;
   const differ = data.filter(({ status }) => status === 'differs').length;
@@ -364,13 +362,7 @@ function renderVerdict({ same, differ, early }: { same: number; differ: number; 
 
 const COMPARED: readonly Column<Compared>[] = [
   ['Address', ({ address }) => html`<bdi class="mono">${address}</bdi>`],
-  [
-    'Result',
-    ({ status }) => {
-      const [name, look] = LOOKS[status];
-      return html`<span class="badge" data-state="${look}">${name}</span>`;
-    },
-  ],
+  ['Result', ({ status }) => badge(...LOOKS[status])],
   [
     'In the ledger',
     (row) => (row.status === 'differs' ? money(row.ledger) : row.status === 'good' ? money(row.balance) : '–'),
@@ -392,7 +384,7 @@ const COMPARED: readonly Column<Compared>[] = [
   ],
 ];
 
-const LOOKS: Record<Compared['status'], readonly [string, string]> = {
+const LOOKS: Record<Compared['status'], Badge> = {
   good: ['Same', 'PAID'],
   differs: ['Differs', 'CONFIRMING'],
   'too-early': ['Not yet', 'EXPIRED'],

@@ -16,14 +16,12 @@ import {
 } from '../../operator/subjects/addresses.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation, type FormField } from '../forms/form.ts';
-
+import { addForm, byOperation, line } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { facts, number, outside, time } from '../page/pieces.ts';
+import { type Badge, badge, facts, number, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
-import { ENDING_FIELD, endingField, readEnding } from './adding.ts';
+import { type Fields, needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
 
@@ -33,13 +31,12 @@ export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { done } = readQuery(asked.request, ['done']);
     const { visit } = asked;
     const { project, change, refusal } = await find(deps, asked);
-    const said = done === undefined ? null : (SAID[done] ?? null);
-    const [name, look] = STATES[change.state];
     return {
       title: 'Pending addresses',
       about: project,
-      beside: html`<span class="badge" data-state="${look}">${name}</span>`,
-      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+      beside: badge(...STATES[change.state]),
+      said: SAID[done ?? ''] ?? null,
+      main: html`
 <section class="card" aria-labelledby="facts"><h2 id="facts">Proposal</h2>${renderFacts(change)}</section>
 <section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
 ${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
@@ -47,12 +44,12 @@ ${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
     };
   });
   addConfirmForm(routes, deps);
-  addForm<Subject, { changeId: string }, AddressChangeView>(routes, deps, {
+  addForm(routes, deps, {
     ...byOperation(deps, withdrawAddressChange, (_, { change }: Subject) => ({ changeId: change.changeId })),
     path: '/addresses/changes/:changeId/withdraw',
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
-      ...{ title: 'Withdraw addresses', about: project, button: 'Withdraw', fields: [] },
+      ...{ title: 'Withdraw addresses', about: project, button: 'Withdraw' },
       consequence: html`<p>${countOf(change)} not added. To add them later, propose them again.</p>${renderChanged(change)}`,
       back: `/addresses/changes/${change.changeId}`,
     }),
@@ -60,9 +57,9 @@ ${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
   });
 }
 
-const SAID: Readonly<Record<string, ReturnType<typeof html>>> = {
-  confirmed: html`The addresses were added and are now in use.`,
-  withdrawn: html`Withdrawn: no addresses were added.`,
+const SAID: Readonly<Record<string, string>> = {
+  confirmed: 'The addresses were added and are now in use.',
+  withdrawn: 'Withdrawn: no addresses were added.',
 };
 
 const countOf = ({ addresses }: AddressChangeView) =>
@@ -76,7 +73,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
     show: (_, { change, project }) => ({
       ...{ title: 'Confirm addresses', about: project, button: 'These are our addresses: add them now' },
       consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
-      fields: [ENDING_FIELD],
+      fields: [endingOf('the first address')],
       back: `/addresses/changes/${change.changeId}`,
     }),
     read: ({ ending }, { change, refusal }) => {
@@ -91,7 +88,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
 
 /** Finds a change that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
-  const { changeId = '' } = request.params as { changeId?: string };
+  const changeId = pathPart(request, 'changeId');
   const unknown = new AppError('NOT_FOUND', `change ${clip(changeId)} does not exist, or you do not have access to it`);
   const { view: change, refusal } = await showAddressChange
     .run(deps, visit.actor, { changeId })
@@ -101,7 +98,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subje
   return { change, refusal, project: needProject(visit, change.projectId) };
 }
 
-const STATES: Record<AddressChangeView['state'], readonly [name: string, look: string]> = {
+const STATES: Record<AddressChangeView['state'], Badge> = {
   waiting: ['Waiting', 'CONFIRMING'],
   applied: ['Added', 'PAID'],
   withdrawn: ['Withdrawn', 'EXPIRED'],
@@ -148,16 +145,13 @@ function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: s
 type Switching = { project: ListedProjectView; address: AddressView };
 type Switched = { view: SwitchedAddressesView };
 
-const NOTE: FormField = {
-  ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+const NOTE = line('note', 'Note (optional)', {
+  more: html` maxlength="2000"`,
   hint: 'Recorded with your name in the audit log.',
-};
+});
 
-const ENDING = endingField(
-  'ending',
-  'Last six characters of the address',
-  'Copy them from your wallet, not from this page.',
-);
+const endingOf = (address: string) =>
+  endingField('ending', `Last six characters of ${address}`, 'Copy them from your wallet, not from this page.');
 
 /** Adds the forms that retire and activate an address. */
 export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
@@ -187,7 +181,12 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
     }),
     ...{ path: '/addresses/:address/activate' },
     show: (visit, { project, address }) => ({
-      ...{ title: 'Use an address again', about: project, button: 'Use again', fields: [ENDING, NOTE] },
+      ...{
+        title: 'Use an address again',
+        about: project,
+        button: 'Use again',
+        fields: [endingOf('the address'), NOTE],
+      },
       consequence: html`${renderAddress(address)}<p>New invoices with the policy ${address.policy} can use this address again. Check that it is still in your wallet: money sent to an address that you can no longer access is lost.</p>`,
       back: urlTo(visit, '/addresses', project),
     }),
@@ -217,7 +216,7 @@ async function findAddress(
   { visit, request }: Asked,
   asked: string | undefined,
 ): Promise<Switching> {
-  const { address: text = '' } = request.params as { address?: string };
+  const text = pathPart(request, 'address');
   const project = needProject(visit, asked);
   const { projectId } = project;
   const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {

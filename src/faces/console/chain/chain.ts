@@ -2,7 +2,6 @@ import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
-import { perform } from '../../operator/operation.ts';
 import {
   acknowledgeAlarms,
   type ChainStatusView,
@@ -16,9 +15,9 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { type Column, duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { badge, type Column, duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 import { renderKept, renderText } from '../page/words.ts';
 import { addJobRoutes, type ChainDeps, renderJobs } from './jobs.ts';
@@ -38,7 +37,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
     path: '/chain/alarms/:alarm',
     find: async ({ visit, request }, asked) => {
       const project = needProject(visit, asked);
-      const { alarm: text = '' } = request.params as { alarm?: string };
+      const text = pathPart(request, 'alarm');
       const { view } = await showStatus(deps, visit.actor, { network: project.network });
       const alarm = view.alarms.find(
         ({ kind, subject }) => alarmRow(kind).endsBy === 'operator' && `${kind}.${subject}` === text,
@@ -47,11 +46,8 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
       throw new AppError('NOT_FOUND', `${project.network} has no open ${clip(text)} alarm that you can close`);
     },
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
-      title: 'Close an alarm',
-      about: project,
+      ...{ title: 'Close an alarm', about: project, button: 'Close the alarm' },
       consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(adviceOn(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. When you close the alarm, it disappears from the lists and metrics, and the audit log records this. If the problem happens again, Quittance raises a new alarm.</p>`,
-      fields: [],
-      button: 'Close the alarm',
       back: urlTo(visit, '/chain', project),
     }),
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'closed' }) }),
@@ -64,21 +60,15 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
     find: async ({ visit }, asked) => {
       const project = needProject(visit, asked);
       const { network } = project;
-      const { halt } = await perform(
-        resumeChain,
-        deps,
-        visit.actor,
-        resumeChain.read({ network, isSettled: false, haltedAt: undefined, reason: undefined }, deps.now()),
-      );
+      const given = { network, isSettled: false, haltedAt: undefined, reason: undefined };
+      const { halt } = await performFor(deps, visit, resumeChain, given);
       const { view } = await showStatus(deps, visit.actor, { network });
       return { project, halt, recorded: view.recorded?.number ?? 0 };
     },
     show: (visit, { project, halt: { at, reason }, recorded }) => ({
-      title: 'Resume the watcher',
-      about: project,
+      ...{ title: 'Resume the watcher', about: project, button: 'I have resolved the problem: resume' },
       consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after the last recorded block, ${number(recorded)}. Invoices can be marked as paid again, and they expire as usual. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
-      button: 'I have resolved the problem: resume',
       back: urlTo(visit, '/chain', project),
     }),
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'resumed' }) }),
@@ -107,7 +97,6 @@ async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer>
   const status = await showStatus(deps, visit.actor, { network });
   const producers = await findProducers(deps.db, network);
   const jobs = deps.networks.includes(network) ? await listJobs(deps, visit.actor, { network }) : null;
-  const text = DONE[done ?? ''];
   const now = deps.now();
   const seen: Seen = { ...status, producers, jobs, now };
   const { view } = status;
@@ -115,7 +104,8 @@ async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer>
     title: 'Chain',
     about: project,
     beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Refresh</a></p>`,
-    main: html`${text === undefined ? null : html`<p class="good" role="status">${text}</p>`}
+    said: DONE[done ?? ''] ?? null,
+    main: html`
 ${live('troubles', html`${renderHalt(visit, project, view)}`, { isSpoken: true })}
 ${live('standings', renderStanding(seen))}
 ${live('warnings', renderAlarms(visit, project, view), { isSpoken: true })}
@@ -148,7 +138,7 @@ function renderStanding({ view, state, now }: Seen): Html {
     html`<div class="tile"><dt>${name}</dt><dd>${block === null ? '–' : ltr(number(block))}</dd><dd class="hint">${hint}</dd></div>`;
   const age = examined === null ? 'no block examined yet' : `${duration(now - Date.parse(examined.time))} old`;
   const nodesSay = watcher === null ? '' : `according to the nodes: ${number(watcher.nodeSolidNumber)}`;
-  return html`<section class="card" aria-labelledby="standing"><h2 id="standing">${network}</h2><p><span class="badge" data-state="${isWell ? 'PAID' : 'CONFIRMING'}">${isWell ? 'Up to date' : behind.blocks === 0 ? 'Held up' : 'Behind'}</span> ${sayBehind(behind)}.</p>
+  return html`<section class="card" aria-labelledby="standing"><h2 id="standing">${network}</h2><p>${isWell ? badge('Up to date', 'PAID') : badge(behind.blocks === 0 ? 'Held up' : 'Behind', 'CONFIRMING')} ${sayBehind(behind)}.</p>
 ${causes.length === 0 ? null : html`<ul>${causes.map(({ text }) => html`<li>${renderKept(text, MAX_TEXT)}</li>`)}</ul>`}
 <p class="hint">Watcher: ${sayWatcher(state)}.</p></section>
 <section aria-labelledby="heights"><h2 id="heights" class="unseen">Blocks</h2><dl class="tiles">${tile('Newest block', examined?.number ?? null, age)}
@@ -218,7 +208,7 @@ function renderState({ state, pausedForMs, reason, failures = 0 }: NodeView): Ht
   const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';
   const row = failures > 1 ? ` (${failures} failures in a row)` : '';
   const why = reason === null ? null : html` <small>${outside(reason, MAX_REASON)}${row}</small>`;
-  return html`<span class="badge" data-state="${look}">${state}${left}</span>${why}`;
+  return html`${badge(`${state}${left}`, look)}${why}`;
 }
 
 function renderProducers(visit: Visit, project: ListedProjectView, { producers: { data } }: Seen): Html {

@@ -19,12 +19,11 @@ import {
 } from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, type Form, type FormField, oneClick } from '../forms/form.ts';
-
+import { addForm, type Form, line, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import {
-  alert,
+  badge,
   type Column,
   duration,
   facts,
@@ -36,8 +35,16 @@ import {
   time,
 } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { chooseProject, Forbidden, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
+import {
+  chooseProject,
+  Forbidden,
+  needProject,
+  pathPart,
+  readPostedForm,
+  readQuery,
+  urlTo,
+  type Visit,
+} from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 export type ChainDeps = ConsoleDeps & { jobs: Jobs };
@@ -48,7 +55,7 @@ export function addJobRoutes(routes: Routes, deps: ChainDeps): void {
     const { project, still } = readQuery(asked.request, ['project', 'still']);
     const job = await findJob(deps, asked);
     const about = projectOf(asked.visit, job, project);
-    return jobPage(asked.visit, about, { job, isStill: still !== undefined, problem: null });
+    return jobPage(asked.visit, about, job, still !== undefined);
   });
   post('/chain/jobs/:jobId/stop', 'stopJob', (asked) => stop(deps, asked));
   for (const kind of JOB_KINDS) addForm(routes, deps, jobForm(deps, kind));
@@ -65,16 +72,8 @@ function nameJob({ kind, from, to }: Pick<JobView, 'kind' | 'from' | 'to'>): str
   return from === null || to === null ? JOBS[kind] : `${JOBS[kind]} ${number(from)} to ${number(to)}`;
 }
 
-function jobBadge({ state }: Pick<JobView, 'state'>): Html {
-  const look = {
-    running: 'CONFIRMING',
-    stopping: 'CONFIRMING',
-    done: 'PAID',
-    stopped: 'EXPIRED',
-    failed: 'CONFIRMING',
-  };
-  return html`<span class="badge" data-state="${look[state]}">${state}</span>`;
-}
+const jobBadge = ({ state }: Pick<JobView, 'state'>) =>
+  badge(state, state === 'done' ? 'PAID' : state === 'stopped' ? 'EXPIRED' : 'CONFIRMING');
 
 /** Returns a text such as `40 of 300 blocks`. */
 function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'total'>): string {
@@ -112,10 +111,8 @@ export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobLi
 ${list === null ? null : html`<section class="card flush" aria-label="Jobs">${list}</section>`}`;
 }
 
-function findJob(deps: ChainDeps, { visit, request }: Asked): Promise<JobView> {
-  const { jobId = '' } = request.params as { jobId?: string };
-  return showJob(deps, visit.actor, { jobId });
-}
+const findJob = (deps: ChainDeps, { visit, request }: Asked): Promise<JobView> =>
+  showJob(deps, visit.actor, { jobId: pathPart(request, 'jobId') });
 
 /** Returns the chosen project if it's on the job's network, or else any project on it. */
 function projectOf(visit: Visit, { network }: JobView, asked: string | undefined) {
@@ -130,9 +127,8 @@ async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
   if (!isAllowed(visit.actor, JOB_ACTIONS[job.kind])) throw new Forbidden(JOB_ACTIONS[job.kind]);
   const project = projectOf(visit, job, undefined);
   const taken = tokens.take(visit.path, token);
-  if (taken.kind === 'refused') {
-    return jobPage(visit, project, { job, isStill: true, problem: html`<p>${taken.reason}.</p>` });
-  }
+  if (taken.kind === 'refused')
+    return { ...jobPage(visit, project, job, true), problem: html`<p>${taken.reason}.</p>`, status: 409 };
   await stopJob(deps, visit.actor, { jobId: job.jobId });
   return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
 }
@@ -160,8 +156,7 @@ function repairForm(deps: ChainDeps): JobForm {
     ...formOf(deps, 'rescan'),
     path: '/chain/jobs/:jobId/rescan',
     find: async (asked, project) => {
-      const { jobId = '' } = asked.request.params as { jobId?: string };
-      const { network, from, to } = await showJob(deps, asked.visit.actor, { jobId });
+      const { network, from, to } = await findJob(deps, asked);
       const found = await findNetwork(deps, asked, project);
       if (from === null || to === null || network !== found.project.network) {
         throw new AppError('NOT_FOUND', `this job did not read ${found.project.network} blocks`);
@@ -203,12 +198,12 @@ function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> 
   };
 }
 
-function blockFields(recorded: number): FormField[] {
+function blockFields(recorded: number) {
   const more = html` inputmode="numeric" dir="ltr" maxlength="20" required`;
   const first = Math.max(1, recorded - OFFERED_BLOCKS + 1);
   return [
-    { kind: 'line', name: 'from', label: 'First block', value: String(first), more },
-    { kind: 'line', name: 'to', label: 'Last block', value: String(recorded), more, hint: 'At most 100,000 blocks.' },
+    line('from', 'First block', { value: String(first), more }),
+    line('to', 'Last block', { value: String(recorded), more, hint: 'At most 100,000 blocks.' }),
   ];
 }
 
@@ -231,10 +226,8 @@ const REFRESH_S = 2;
 /** How many rows a page shows; more would exceed 30 kB. */
 const MAX_ROWS = 100;
 
-type Shown = { job: JobView; isStill: boolean; problem: Html | null };
-
 /** Shows a job's progress or outcome. With `isStill`, the page doesn't reload by itself. */
-function jobPage(visit: Visit, project: ListedProjectView | null, { job, isStill, problem }: Shown): Page {
+function jobPage(visit: Visit, project: ListedProjectView | null, job: JobView, isStill: boolean): Page {
   const isRunning = job.state === 'running' || job.state === 'stopping';
   const path = `/chain/jobs/${job.jobId}`;
   const still = html` <a href="${urlTo(visit, path, project, isStill ? {} : { still: '1' })}">${isStill ? 'Refresh automatically' : 'Stop refreshing'}</a>`;
@@ -245,10 +238,9 @@ function jobPage(visit: Visit, project: ListedProjectView | null, { job, isStill
   return {
     title: nameJob(job),
     about: project,
-    ...(isRunning && !isStill ? { refreshS: REFRESH_S } : {}),
-    ...(problem === null ? {} : { status: 409 }),
+    refreshS: isRunning && !isStill ? REFRESH_S : null,
     beside: jobBadge(job),
-    main: html`${problem === null ? null : alert(problem)}<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
+    main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${renderSaid(job)}
 <section class="card" aria-labelledby="progress"><h2 id="progress">${isRunning ? 'Progress' : 'Result'}</h2>${renderProgress(job, isRunning)}${stop}
 ${isRunning ? html`<p class="hint">${isStill ? 'Automatic refresh is off.' : `The page refreshes every ${REFRESH_S} seconds.`}${still}</p><p class="hint">${LOST}</p>` : null}</section>

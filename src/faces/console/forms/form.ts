@@ -8,7 +8,7 @@ import type { StepUpProof, StepUpRequest } from '../../operator/subjects/sign-in
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, facts, field, outside, select } from '../page/pieces.ts';
+import { alert, facts, field, hidden, outside, select } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { chooseProject, type Fields, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -29,15 +29,36 @@ export type FormField = { name: string; label: string; value?: string | undefine
   | { kind: 'passkey'; options: object }
 );
 
+type Rest = { value?: string | undefined; hint?: string; more?: Html };
+
+export const line = (name: string, label: string, rest: Rest = {}): FormField => ({
+  ...{ kind: 'line', name, label },
+  ...rest,
+});
+
+export const lines = (name: string, label: string, rest: Rest): FormField => ({
+  ...{ kind: 'lines', name, label },
+  ...rest,
+});
+
+export const choice = (name: string, label: string, options: readonly Option[], value?: string): FormField => ({
+  ...{ kind: 'select', name, label, options, value },
+});
+
+export const check = (name: string, label: string, rest: Pick<Rest, 'hint'> & { isOn?: boolean } = {}): FormField => ({
+  ...{ kind: 'check', name, label, value: rest.isOn ? 'yes' : undefined },
+  ...(rest.hint === undefined ? {} : { hint: rest.hint }),
+});
+
 /**
  * `consequence` says what will happen, with numbers if there are any. `back` is the page to return to without doing anything. `preview` is
  * a button that shows the filled-in form in a frame.
  */
 export type FormView = {
   title: string;
-  about: ListedProjectView | null;
+  about?: ListedProjectView;
   consequence: Html;
-  fields: readonly FormField[];
+  fields?: readonly FormField[];
   button: string;
   back: string;
   preview?: { button: Html; frame: Html };
@@ -71,7 +92,7 @@ type Refused = { problem: Html; status: number } | null;
 
 export function formPage(
   visit: Visit,
-  { title, about, consequence, fields, button, back, preview }: FormView,
+  { title, about, consequence, fields = [], button, back, preview }: FormView,
   filled: Fields | null,
   refused: Refused,
 ): Page {
@@ -79,18 +100,13 @@ export function formPage(
   const shown = fields.map((each) =>
     renderField(filled === null || each.kind === 'seen' ? each : { ...each, value: filled[each.name] }),
   );
-  const form = html`<section class="card form">${refused === null ? null : alert(refused.problem)}${consequence}
-<form method="post" action="${visit.path}"${makesPasskey(fields)}>${hidden('token', visit.token(visit.path))}${hiddenProject(about)}
+  const form = html`<section class="card form">${refused && alert(refused.problem)}${consequence}
+<form method="post" action="${visit.path}"${makesPasskey(fields)}>${hidden('token', visit.token(visit.path))}${about ? hidden('project', about.projectId) : null}
 ${shown}
 <div class="actions"><button>${button}</button>${preview?.button ?? null}<a href="${back}">Back</a></div></form></section>`;
-  return {
-    title,
-    about,
-    ...(refused === null ? {} : { status: refused.status }),
-    ...(preview === undefined
-      ? { main: form }
-      : { main: html`<div class="pair">${form}${preview.frame}</div>`, isFraming: true }),
-  };
+  const page = { title, about: about ?? null, status: refused?.status ?? 200 };
+  if (preview === undefined) return { ...page, main: form };
+  return { ...page, main: html`<div class="pair">${form}${preview.frame}</div>`, isFraming: true };
 }
 
 /** The script asks the browser for a passkey before the form is submitted. */
@@ -127,13 +143,13 @@ function renderField(given: FormField): Html {
 /** Shows the action and the ways to prove one's identity. Nothing has been done yet. */
 function proofPage(
   visit: Visit,
-  { title, about, consequence, fields, back }: FormView,
+  { title, about, consequence, fields = [], back }: FormView,
   filled: Fields,
   { passkey, hasCode, isEach, refused }: StepUpRequest & { isEach: boolean; refused: Refused },
 ): Page {
   const kept = [
     hidden('token', visit.token(visit.path)),
-    ...(about === null ? [] : [hidden('project', about.projectId)]),
+    ...(about === undefined ? [] : [hidden('project', about.projectId)]),
     ...fields.flatMap(({ name }) => (filled[name] === undefined ? [] : [hidden(name, filled[name])])),
   ];
   const byPasskey =
@@ -148,9 +164,10 @@ function proofPage(
     : null;
   return {
     title,
-    about,
+    about: about ?? null,
     status: refused?.status ?? 200,
-    main: html`${refused === null ? null : alert(refused.problem)}
+    problem: refused?.problem ?? null,
+    main: html`
 <section class="card" aria-labelledby="about-to"><h2 id="about-to">Confirm this change</h2>${consequence}
 ${facts(fields.flatMap((each) => (each.kind === 'seen' ? [] : [[each.label, shownValue(each, filled[each.name])] as const])))}
 <p class="hint">Nothing has been changed yet. Confirm your identity: ${isEach ? 'Quittance asks for this every time.' : 'your confirmation is valid for five minutes.'}${hasCode ? null : html` You need a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Cancel</a></p></section>
@@ -170,9 +187,6 @@ function shownValue(given: FormField, value: string | undefined): Html | string 
 
 /** This is longer than any line that a form accepts, because a person must see the whole text that they sign. */
 const MAX_SHOWN = 4000;
-
-const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
-const hiddenProject = (about: ListedProjectView | null) => (about === null ? null : hidden('project', about.projectId));
 
 /** A form with a single button, for harmless actions. */
 export function oneClick(visit: Visit, path: string, label: Html | string): Html {
@@ -203,12 +217,13 @@ async function send<Subject, Wanted, Outcome>(
   const { visit, request, tokens } = asked;
   const subject = await form.find(asked, readPostedForm(request, null)['project']);
   const view = form.show(visit, subject);
-  const names = view.fields.map(({ name }) => name);
+  const { fields = [] } = view;
+  const names = fields.map(({ name }) => name);
   const { project: _project, token, code, passkey, ...filled } = readPostedForm(request, [...OWN_FIELDS, ...names]);
   const refuse = (refused: Refused) => formPage(visit, view, filled, refused);
   const taken = tokens.take(visit.path, token);
   if (taken.kind === 'refused') return refuse({ problem: html`<p>${taken.reason}.</p>`, status: 409 });
-  const labels = Object.fromEntries(view.fields.map(({ name, label }) => [name, label]));
+  const labels = Object.fromEntries(fields.map(({ name, label }) => [name, label]));
   try {
     const wanted = form.read(filled, subject);
     const asking = await askAgain(deps, form, asked, { view, filled, code, passkey });

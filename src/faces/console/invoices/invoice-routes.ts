@@ -25,14 +25,24 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import { addForm, byOperation } from '../forms/form.ts';
+import { addForm, byOperation, line } from '../forms/form.ts';
 import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, badge, copyButton, facts, live, ltr, money, outside, table, time } from '../page/pieces.ts';
-import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
-import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
+import {
+  type Column,
+  copyButton,
+  facts,
+  invoiceBadge,
+  live,
+  ltr,
+  money,
+  outside,
+  table,
+  time,
+} from '../page/pieces.ts';
+import { type Answer, type Asked, performFor, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { consoleText, renderText } from '../page/words.ts';
 
 /** Adds the list, the export, the page for an invoice, and the form that creates one. */
@@ -43,8 +53,8 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     const names = ['project', ...FILTERS.map(({ name }) => name)];
     const { project, ...filters }: Fields = readQuery(asked.request, names);
     const { projectId } = needProject(asked.visit, project);
-    const wanted = exportInvoices.read({ ...filters, projectId } as never, deps.now());
-    return sendRows(asked, `invoices-${projectId}.csv`, await perform(exportInvoices, deps, asked.visit.actor, wanted));
+    const rows = await performFor(deps, asked.visit, exportInvoices, { ...filters, projectId } as never);
+    return sendRows(asked, `invoices-${projectId}.csv`, rows);
   });
   addForm(routes, deps, {
     ...byOperation(deps, createInvoiceByHand, ({ amount = '', externalId = '', note }, project: ListedProjectView) => ({
@@ -58,19 +68,18 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
       ...{ title: 'New invoice', about: project, button: 'Create invoice', back: urlTo(visit, '/invoices', project) },
       consequence: html``,
       fields: [
-        {
-          ...{ kind: 'line', name: 'amount', label: 'Amount in USDT' },
+        line('amount', 'Amount in USDT', {
           more: html` inputmode="decimal" dir="ltr" required`,
           hint: 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.',
-        },
-        {
-          ...{ kind: 'line', name: 'externalId', label: 'Order id', more: html` maxlength="200" required` },
+        }),
+        line('externalId', 'Order id', {
+          more: html` maxlength="200" required`,
           hint: 'Your own id, such as a bill number. You can use each id only once.',
-        },
-        {
-          ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+        }),
+        line('note', 'Note (optional)', {
+          more: html` maxlength="2000"`,
           hint: 'Recorded with your name in the audit log. The payer never sees it.',
-        },
+        }),
       ],
     }),
     done: madePage,
@@ -82,7 +91,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: '/invoices/:invoiceId/withdraw',
     find: (asked) => find(deps, asked),
     show: (_visit, { project, invoice }) => ({
-      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
+      ...{ title: 'Withdraw an invoice', about: project, button: 'Withdraw' },
       back: `/invoices/${invoice.invoiceId}`,
       consequence: html`<p>The payment page for ${outside(invoice.externalId)} will say that payment is cancelled, and will no longer show an amount or an address. You cannot undo this.</p><p>The invoice keeps its status: a payment that still arrives pays the invoice.</p>`,
     }),
@@ -92,7 +101,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
 
 /** Finds an invoice that the visitor may see, with its explanation. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
-  const { invoiceId = '' } = request.params as { invoiceId?: string };
+  const invoiceId = pathPart(request, 'invoiceId');
   const explanation = await explainSubject(deps, visit.actor, { text: invoiceId, projectId: undefined });
   const { subject } = explanation;
   const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
@@ -109,13 +118,9 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
 async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { sent, withdrawn } = readQuery(asked.request, ['sent', 'withdrawn']);
   const { project, ...shown } = await find(deps, asked);
-  const said =
-    sent !== undefined
-      ? html`Quittance is sending the event again.`
-      : withdrawn === undefined
-        ? null
-        : html`The invoice is withdrawn.`;
-  return invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id, said, isRefused: false });
+  const saidOf = withdrawn === undefined ? null : 'The invoice is withdrawn.';
+  const said = sent === undefined ? saidOf : 'Quittance is sending the event again.';
+  return { ...invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id }), said };
 }
 
 type InvoiceAsked = Awaited<ReturnType<typeof find>>;
@@ -124,17 +129,17 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
   const { event = '', token } = readPostedForm(request, ['event', 'token']);
   const { project, ...shown } = await find(deps, asked);
-  const refuse = (said: ReturnType<typeof html>) =>
-    invoicePage(visit, project, { ...shown, requestId: request.id, said, isRefused: true });
+  const refuse = (problem: Html) => {
+    return { ...invoicePage(visit, project, { ...shown, requestId: request.id }), problem, status: 409 };
+  };
   // Excludes events for other invoices, and events in projects that the visitor may not see.
   if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
     return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
   }
   const taken = tokens.take(`replay ${event}`, token);
   if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`);
-  const wanted = replayEvents.read({ events: [event], isConfirmed: true }, deps.now());
   try {
-    await perform(replayEvents, deps, visit.actor, wanted);
+    await performFor(deps, visit, replayEvents, { events: [event], isConfirmed: true });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
     return refuse(describeProblem(error));
@@ -146,9 +151,9 @@ const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
   ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
   columns: COLUMNS,
   filters: () => FILTERS,
-  find: async ({ actor }, { projectId }, filters, before) => {
+  find: async (visit, { projectId }, filters, before) => {
     const given = { ...filters, projectId, before, limit: String(PAGE_SIZE) };
-    const found = await perform(listInvoices, deps, actor, listInvoices.read(given as never, deps.now()));
+    const found = await performFor(deps, visit, listInvoices, given as never);
     return { ...found, next: found.nextBefore };
   },
   none: renderNone,
@@ -170,17 +175,16 @@ const FILTERS = [
 /** How many rows a page shows. With long order ids, a page with more rows would exceed 30 kB. */
 const PAGE_SIZE = 50;
 
-const COLUMNS = [
+const COLUMNS: readonly Column<InvoiceView>[] = [
   [
     'Order',
-    ({ invoiceId, externalId }: InvoiceView) =>
-      html`<a class="row" href="/invoices/${invoiceId}">${outside(externalId, 60)}</a>`,
+    ({ invoiceId, externalId }) => html`<a class="row" href="/invoices/${invoiceId}">${outside(externalId, 60)}</a>`,
   ],
-  ['State', ({ status }: InvoiceView) => badge(status)],
-  ['Payable amount', ({ payableAmount }: InvoiceView) => ltr(payableAmount), 'number'],
-  ['Created', ({ createdAt }: InvoiceView) => time(createdAt)],
-  ['Paid', ({ paid }: InvoiceView) => (paid === null ? html`<span class="hint">–</span>` : time(paid.time))],
-] as const;
+  ['State', ({ status }) => invoiceBadge(status)],
+  ['Payable amount', ({ payableAmount }) => ltr(payableAmount), 'number'],
+  ['Created', ({ createdAt }) => time(createdAt)],
+  ['Paid', ({ paid }) => (paid === null ? html`<span class="hint">–</span>` : time(paid.time))],
+];
 
 function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html {
   if (isFiltered) {
@@ -215,27 +219,19 @@ ${facts([
   };
 }
 
-type Shown = {
-  explanation: Explanation;
-  invoice: InvoiceView;
-  requestId: string;
-  /** The outcome of the submitted form. */
-  said: Html | null;
-  isRefused: boolean;
-};
+type Shown = { explanation: Explanation; invoice: InvoiceView; requestId: string };
 
 /** Shows everything about one invoice. It can be neither marked as paid nor deleted. */
 function invoicePage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
-  const { explanation, invoice, requestId, said, isRefused } = shown;
+  const { explanation, invoice, requestId } = shown;
   const { externalId, status, checkoutUrl, paid } = invoice;
   const receipt =
     paid === null ? null : html`<a class="button quiet" href="${checkoutUrl}/receipt" rel="noreferrer">Receipt</a>`;
   return {
     title: [...externalId].length > 60 ? `${[...externalId].slice(0, 60).join('')}…` : externalId,
     about: project,
-    beside: live('state', badge(status)),
-    ...(isRefused ? { status: 409 } : {}),
-    main: html`${said === null ? null : isRefused ? alert(said) : html`<p class="good" role="status">${said}</p>`}
+    beside: live('state', invoiceBadge(status)),
+    main: html`
 ${live('verdict', html`${renderVerdict(explanation)}${renderNext(explanation)}`, { isSpoken: true })}
 ${live('amounts', renderAmounts(invoice))}
 <p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}${renderWithdrawal(visit, shown)}</p>
@@ -292,7 +288,7 @@ export function foundPage(
         'Order',
         ({ id, externalId }) => html`<a class="row" href="/invoices/${encodeId('inv', id)}">${outside(externalId)}</a>`,
       ],
-      ['Status', ({ status }) => badge(status)],
+      ['Status', ({ status }) => invoiceBadge(status)],
       ['Payable amount', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
       ['Created (UTC)', ({ createdAt }) => time(toIso(createdAt))],
       ...ofSeveral<Found['invoices'][number]>(),

@@ -1,9 +1,8 @@
-import { AppError } from '../../../core/domain/errors.ts';
 import type { ActionName } from '../../operator/actions.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { describeProblem } from './layout.ts';
-import { alert, type Column, field, liveNone, liveRows, number, select, table } from './pieces.ts';
+import { describeMistake } from './layout.ts';
+import { type Column, field, keepProject, liveNone, liveRows, number, pager, select, table } from './pieces.ts';
 import type { Routes } from './routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from './visit.ts';
 
@@ -40,16 +39,10 @@ export function addList<Row>({ get }: Routes, list: List<Row>): void {
     const { project: asked, before, ...filters } = readQuery(request, ['project', 'before', ...names]) as Fields;
     const project = needProject(visit, asked);
     const isFiltered = Object.keys(filters).length > 0;
-    const beside = list.beside?.(visit, project) ?? null;
-    const page = { title, about: project, ...(beside === null ? {} : { beside }) };
+    const page = { title, about: project, beside: list.beside?.(visit, project) ?? null };
     const above = renderFilters(visit, project, list.path, fields, filters);
-    let found: Found<Row>;
-    try {
-      found = await list.find(visit, project, filters, before);
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-      return { ...page, status: 400, main: html`${alert(describeProblem(error))}${above}` };
-    }
+    const found = await list.find(visit, project, filters, before).catch(describeMistake);
+    if (!('data' in found)) return { ...page, problem: found, main: above };
     const { data, next, looked = 0 } = found;
     if (data.length === 0 && next === null)
       return {
@@ -59,12 +52,10 @@ export function addList<Row>({ get }: Routes, list: List<Row>): void {
     const none = html`<p>No match in these ${number(looked)} ${noun}.</p>`;
     const rows = data.length === 0 ? none : table(`${title}, newest first`, list.columns, data);
     const further = data.length < list.pageSize ? `Search more: ${number(looked)} searched so far` : `Older ${noun}`;
-    const more =
-      next !== null &&
-      html`<a class="button quiet" rel="next" href="${urlTo(visit, path, project, { ...filters, before: next })}">${further}</a>`;
-    const newest = before !== undefined && html`<a href="${urlTo(visit, path, project, filters)}">Newest</a>`;
-    const pager = html`<div class="pager">${more || null}${newest || null}${list.below?.(visit, project, filters) ?? null}</div>`;
-    return { ...page, main: html`${above}${liveRows(title, html`${rows}`)}\n${pager}` };
+    const urlOf = (query: Fields) => urlTo(visit, path, project, { ...filters, ...query });
+    const pages = { older: next && urlOf({ before: next }), newest: before === undefined ? null : urlOf({}) };
+    const below = list.below?.(visit, project, filters) ?? html``;
+    return { ...page, main: html`${above}${liveRows(title, rows)}\n${pager({ ...pages, text: further }, below)}` };
   });
 }
 
@@ -76,8 +67,6 @@ function renderFilters(
   filled: Fields,
 ): Html {
   const isOpen = Object.keys(filled).length > 0;
-  const kept =
-    visit.projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
   const shown = fields
     .filter(({ isShown }) => isShown !== false)
     .map((each) =>
@@ -85,7 +74,7 @@ function renderFilters(
         ? html`${select(each.name, each.label, each.options, filled[each.name])}\n`
         : html`${field(each.name, each.label, filled[each.name], each.more)}\n`,
     );
-  return html`<details class="card filters"${isOpen ? html` open` : null}><summary>Filter</summary><form action="${path}" method="get">${kept}
+  return html`<details class="card filters"${isOpen ? html` open` : null}><summary>Filter</summary><form action="${path}" method="get">${keepProject(visit, project)}
 ${shown}<div class="actions"><button>Show</button>${isOpen ? html`<a href="${urlTo(visit, path, project)}">Show all</a>` : null}</div></form></details>`;
 }
 

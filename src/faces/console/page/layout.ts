@@ -9,6 +9,7 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { readAsset, sendCompressed } from '../../web/assets.ts';
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
+import { alert, keepProject } from './pieces.ts';
 import { Forbidden, urlTo, type Visit } from './visit.ts';
 import { type Labels, renderText } from './words.ts';
 
@@ -30,21 +31,27 @@ const SCREENS: readonly (readonly [name: string, path: string, key: string, acti
 const screensOf = ({ actor }: Visit) => SCREENS.filter(([, , , action]) => isAllowed(actor, action));
 
 /**
- * `about` is the page's project, and `beside` is the content to the right of the heading. With `refreshS`, the browser reloads the page
- * after that many seconds. `isFraming` is set if the page contains a frame with a console page.
+ * `about` is the page's project, and `beside` is the content to the right of the heading. `said` reports the outcome of the action that led
+ * here, and `problem` why the request was refused. With `refreshS`, the browser reloads the page after that many seconds. `isFraming` is
+ * set if the page contains a frame with a console page.
  */
 export type Page = {
   title: string;
   main: Html;
   about?: ListedProjectView | null;
-  beside?: Html;
+  beside?: Html | null;
+  said?: Html | string | null;
+  problem?: Html | null;
   status?: number;
-  refreshS?: number;
+  refreshS?: number | null;
   isFraming?: true;
 };
 
 /** Renders a whole page. `visit` is `null` if the visitor is unknown. */
-function renderLayout(visit: Visit | null, { title, main, about = null, beside }: Page): string {
+function renderLayout(
+  visit: Visit | null,
+  { title, main, about = null, beside, said = null, problem = null }: Page,
+): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -69,7 +76,7 @@ ${visit === null ? null : renderNavigation(visit, about)}
 <main id="main" tabindex="-1">
 <div class="head"><h1>${title}</h1>${visit === null || about === null ? null : renderSwitch(visit, about)}${beside ?? null}</div>
 <p id="stale" class="notice" role="status" hidden></p>
-${main}
+${said && html`<p class="good" role="status">${said}</p>`}${problem && alert(problem)}${main}
 </main>
 ${visit === null ? null : renderFooter(visit)}
 <p id="said" class="unseen" role="status"></p>
@@ -94,12 +101,8 @@ function renderNavigation(visit: Visit, about: ListedProjectView | null): Html {
     const [name, path, key] = screen;
     return html`<li><a href="${urlTo(visit, path, about)}" data-go="${key}"${screen === here ? html` aria-current="page"` : null}>${name}</a></li>`;
   });
-  const kept =
-    visit.projects.length > 1 && about !== null
-      ? html`<input type="hidden" name="project" value="${about.projectId}">`
-      : null;
   // A phone shows the list on demand. A wide screen always shows it.
-  return html`<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, payment link, address, transaction, amount or request</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
+  return html`<form role="search" action="/find">${keepProject(visit, about)}<label class="unseen" for="q">Find an order, invoice, payment link, address, transaction, amount or request</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
 <nav aria-label="Screens"><details><summary>${here?.[0] ?? 'Screens'}</summary><ul>${links}</ul></details><ul>${links}</ul></nav>`;
 }
 
@@ -161,11 +164,11 @@ export function sendPage(
   page: Page,
 ): Promise<FastifyReply> {
   reply
-    .code(page.status ?? 200)
+    .code(page.status ?? (page.problem ? 400 : 200))
     .headers({
       ...HEADERS,
       ...(page.isFraming ? { 'Content-Security-Policy': `${POLICY}; frame-src 'self'` } : {}),
-      ...(page.refreshS === undefined ? {} : { Refresh: String(page.refreshS) }),
+      ...(page.refreshS == null ? {} : { Refresh: String(page.refreshS) }),
     })
     .type('text/html; charset=utf-8');
   return sendCompressed(request, reply, renderLayout(visit, page));
@@ -189,6 +192,12 @@ const STATUS: Readonly<Record<string, readonly [status: number, title: string]>>
 export function describeProblem({ text, problems }: AppError, labels: Labels = {}): Html {
   const list = problems.map(({ message }) => html`<li>${renderText(message, labels)}</li>`);
   return html`<p>${renderText(text, labels)}</p>${list.length === 0 ? null : html`<ul>${list}</ul>`}`;
+}
+
+/** Describes a mistake in the input. Throws every other error again. */
+export function describeMistake(error: unknown, labels?: Labels): Html {
+  if (error instanceof AppError && error.code === 'INVALID_ARGUMENT') return describeProblem(error, labels);
+  throw error;
 }
 
 /** Returns the page for an error, or `null` for an unexpected error. */

@@ -1,7 +1,9 @@
 import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { asSum } from '../../../core/domain/money.ts';
 import { shorten } from '../../operator/input/problems.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
+import type { Visit } from './visit.ts';
 
 /** Amounts, addresses and ids read from left to right within any text. */
 export function ltr(text: string | number): Html {
@@ -50,9 +52,14 @@ const STATES: Record<InvoiceStatus, string> = {
   PAID: 'Paid',
 };
 
-export function badge(status: InvoiceStatus): Html {
-  return html`<span class="badge" data-state="${status}">${STATES[status]}</span>`;
+/** Shows a text in the colour of an invoice's state. */
+export function badge(text: Html | string | number, colour: InvoiceStatus): Html {
+  return html`<span class="badge" data-state="${colour}">${text}</span>`;
 }
+
+export type Badge = readonly [...Parameters<typeof badge>];
+
+export const invoiceBadge = (status: InvoiceStatus) => badge(STATES[status], status);
 
 /** The script makes the button visible. */
 export function copyButton(text: string, label: string): Html {
@@ -101,6 +108,21 @@ export function facts(entries: readonly (readonly [name: string, value: Html | s
     value === null ? [] : [html`<dt>${name}</dt><dd>${content(value)}</dd>`],
   );
   return html`<dl class="facts">${shown}</dl>`;
+}
+
+/** Keeps the chosen project in a form that is sent with GET. */
+export function keepProject({ projects }: Visit, project: ListedProjectView | null): Html | null {
+  return projects.length > 1 && project !== null ? hidden('project', project.projectId) : null;
+}
+
+export const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
+
+type Pages = { older: string | null; text: string; newest: string | null; newestText?: string };
+
+/** Links to the next page and back to the first one. */
+export function pager({ older, text, newest, newestText = 'Newest' }: Pages, ...more: Html[]): Html {
+  const next = older && html`<a class="button quiet" rel="next" href="${older}">${text}</a>`;
+  return html`<div class="pager">${next}${newest && html`<a href="${newest}">${newestText}</a>`}${more}</div>`;
 }
 
 /** Shows a problem above its form, and moves the focus of screen readers to it. */

@@ -6,16 +6,18 @@ import type { UnixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
 import { givingWay } from '../../../core/runtime/concurrency.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
+import type { Static, TSchema } from '../../../core/runtime/type.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { type ExportedRows, writeRows } from '../../operator/export/write-rows.ts';
+import { type Given, type LocalOperation, type OperationDeps, perform } from '../../operator/operation.ts';
 import { listProjects } from '../../operator/subjects/projects.ts';
 import { requestSignIn } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
-import { alert } from './pieces.ts';
+import { hidden as hiddenField } from './pieces.ts';
 import { type Fields, Forbidden, readPostedForm, type Visit } from './visit.ts';
 
 /** A form stays valid as long as a session may be idle. */
@@ -84,11 +86,12 @@ type Shown = {
 
 /** Shows how to sign in: with a passkey if the browser has one, or with a password and a code. */
 export function signInPage({ passkey, next, kept, login, problem, status }: Shown): Page {
-  const hidden = html`<input type="hidden" name="next" value="${next}">${kept && hideFields(kept, KEPT)}`;
+  const hidden = html`${hiddenField('next', next)}${kept && hideFields(kept, KEPT)}`;
   return {
     title: 'Sign in',
     status,
-    main: html`${problem === null ? null : alert(html`<p>${problem}</p>`)}${kept === null ? null : html`<p class="notice">Your session has ended, and nothing was sent. Your input is kept on this page: sign in to get it back.</p>`}
+    problem: problem === null ? null : html`<p>${problem}</p>`,
+    main: html`${kept === null ? null : html`<p class="notice">Your session has ended, and nothing was sent. Your input is kept on this page: sign in to get it back.</p>`}
 ${passkey === null ? null : renderPasskey(passkey, hidden)}
 <form method="post" action="/sign-in" class="card fields">
 <h2>With a password</h2>
@@ -114,9 +117,7 @@ ${hidden}<input type="hidden" name="passkey">
 export const KEPT = 'kept.';
 
 const hideFields = (fields: Fields, prefix = '') =>
-  Object.entries(fields).map(
-    ([name, value]) => html`<input type="hidden" name="${prefix}${name}" value="${value ?? ''}">`,
-  );
+  Object.entries(fields).map(([name, value]) => hiddenField(prefix + name, value ?? ''));
 
 /** Leads back to a form whose session had ended. This shows the form with its input, but doesn't submit it. */
 export function resumePage(path: string, kept: Fields): Page {
@@ -243,6 +244,16 @@ async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: Fa
 function pageBefore({ headers }: FastifyRequest, consoleUrl: string): string {
   const page = parseUrl(headers.referer ?? '');
   return page !== null && page.origin === new URL(consoleUrl).origin ? page.pathname + page.search : '/';
+}
+
+/** Runs an admin API operation for the visitor. */
+export function performFor<Input extends TSchema, Wanted, Outcome>(
+  deps: OperationDeps,
+  { actor }: Visit,
+  operation: LocalOperation<Input, Wanted, Outcome>,
+  given: Given<Static<Input>>,
+): Promise<Outcome> {
+  return perform(operation, deps, actor, operation.read(given, deps.now()));
 }
 
 const FILE_TYPES = { csv: 'text/csv; charset=utf-8', json: 'application/json; charset=utf-8' } as const;

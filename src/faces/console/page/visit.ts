@@ -68,6 +68,11 @@ export function urlTo(
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
 }
 
+/** Returns a part of a request's path, such as `keyId` for `/settings/keys/:keyId/revoke`. */
+export function pathPart({ params }: FastifyRequest, name: string): string {
+  return (params as Partial<Record<string, string>>)[name] ?? '';
+}
+
 /** The values of filled-in fields. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 

@@ -1,4 +1,3 @@
-import { AppError } from '../../../core/domain/errors.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import {
   dayOf,
@@ -11,8 +10,8 @@ import {
 } from '../../operator/subjects/reports.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { describeProblem } from '../page/layout.ts';
-import { alert, type Column, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
+import { describeMistake } from '../page/layout.ts';
+import { type Column, facts, field, keepProject, live, ltr, money, number, table } from '../page/pieces.ts';
 import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -41,14 +40,13 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
     const report = await showReport.run(deps, visit.actor, input);
     shown = { report, isNow: period.to >= dayOf(deps.now()) };
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    problem = describeProblem(error);
+    problem = describeMistake(error);
   }
   return {
     title: 'Reports',
     about: project,
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
+    problem,
+    main: html`${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
   };
 }
 
@@ -75,9 +73,7 @@ type Shown = { report: ReportView; isNow: boolean };
 const TOO_LONG = html`<p class="hint">Downloads have a longer time limit than this page:</p>`;
 
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
-  const kept =
-    visit.projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
-  return html`<section class="card filters" aria-label="Report days"><form action="/reports" method="get">${kept}
+  return html`<section class="card filters" aria-label="Report days"><form action="/reports" method="get">${keepProject(visit, project)}
 ${field('from', 'From day', from, html` type="date"`)}
 ${field('to', 'To day', to, html` type="date"`)}
 <div class="actions"><button>Show</button></div></form></section>`;
@@ -161,9 +157,9 @@ const COLUMNS: readonly Column<Row>[] = [
 
 function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
   const { start, came, left, end, uncompared } = balance;
-  const same = isNow
-    ? html`This is the current balance of your addresses in the ledger. To compare it with the chain, address by address, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.`
-    : html`This is the balance of your addresses in the ledger on that day. To compare today’s balance with the chain, address by address, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.`;
+  const [is, it] = isNow
+    ? ['This is the current balance of your addresses in the ledger', 'it']
+    : ['This is the balance of your addresses in the ledger on that day', 'today’s balance'];
   const unknown =
     uncompared === 0
       ? null
@@ -173,7 +169,7 @@ function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html 
     ['+ received', amountOf(came)],
     ['− sent', amountOf(left)],
     [isNow ? 'Now' : `At the end of ${to}`, html`<strong>${amountOf(end)}</strong>`],
-  ])}<p class="hint">${same}</p>${unknown}</section>`;
+  ])}<p class="hint">${is}. To compare ${it} with the chain, address by address, use “Compare with the chain” on the <a href="/addresses">Addresses</a> page.</p>${unknown}</section>`;
 }
 
 const amountOf = (amount: string) => html`${money(amount)} USDT`;

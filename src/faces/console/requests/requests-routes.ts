@@ -13,9 +13,9 @@ import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { type Column, copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, readQuery, urlTo } from '../page/visit.ts';
+import { badge, type Column, copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
+import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { needProject, pathPart, readQuery, urlTo } from '../page/visit.ts';
 
 /** Adds the list of the shops' API requests, and the page for one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -25,7 +25,7 @@ export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
 
 async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   readQuery(request, []);
-  const { requestId = '' } = request.params as { requestId?: string };
+  const requestId = pathPart(request, 'requestId');
   const id = findRequestId(requestId);
   if (id === null)
     throw new AppError('NOT_FOUND', `request ${clip(requestId)} does not exist, or you do not have access to it`);
@@ -42,7 +42,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
       ['Request', html`${ltr(shown.requestId)} ${copyButton(shown.requestId, 'Copy the request id')}`],
       ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
       ['Request', asked(shown)],
-      ['Response', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
+      ['Response', html`${statusBadge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
       ['Meaning', problem && html`${problem.title}.`],
       ['What the shop can do', problem && withCode(problem.advice)],
       ['Refused', describeErrors(shown) || null],
@@ -83,10 +83,10 @@ const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
     ...by.days,
     { name: 'whose', label: 'Whose', options: WHOSE, isShown: actor.projects === null },
   ],
-  find: async ({ actor }, { projectId }, { whose, ...fields }, before) => {
+  find: async (visit, { projectId }, { whose, ...fields }, before) => {
     const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
     const given = { ...fields, before, limit: '50', isKeyless, projectId: isKeyless ? undefined : projectId };
-    const found = await perform(listRequests, deps, actor, listRequests.read(given as never, deps.now()));
+    const found = await performFor(deps, visit, listRequests, given as never);
     return { ...found, next: found.nextBefore };
   },
   none: (_visit, _project, isFiltered) =>
@@ -103,7 +103,7 @@ const WHOSE = [
 const COLUMNS: readonly Column<RequestView>[] = [
   ['Time', ({ requestId, time }) => html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`],
   ['Request', (request) => asked(request)],
-  ['Response', (request) => html`${badge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
+  ['Response', (request) => html`${statusBadge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
   ['Order', ({ externalId }) => (externalId === null ? '–' : outside(externalId, 40))],
   ['ms', ({ tookMs }) => number(tookMs), 'number'],
 ];
@@ -119,10 +119,8 @@ function asked({ method, route }: RequestView): Html {
 }
 
 /** Uses the colours of statuses, in which failures stand out. */
-function badge({ status }: RequestView): Html {
-  const state = status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID';
-  return html`<span class="badge" data-state="${state}">${status}</span>`;
-}
+const statusBadge = ({ status }: RequestView) =>
+  badge(status, status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID');
 
 /** Text between backticks is a name. */
 function withCode(text: string): Html {
@@ -131,7 +129,5 @@ function withCode(text: string): Html {
 }
 
 /** Returns `null` for a code that this release doesn't know, because a later one may have written it. */
-function problemOf(code: string | null): { title: string; advice: string } | null {
-  const known: Readonly<Record<string, { title: string; advice: string }>> = PROBLEMS;
-  return code === null || !Object.hasOwn(known, code) ? null : (known[code] ?? null);
-}
+const problemOf = (code: string | null) =>
+  code !== null && Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as keyof typeof PROBLEMS] : null;

@@ -1,6 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
 import { DONE } from '../../../core/domain/recorded-action.ts';
-import { perform } from '../../operator/operation.ts';
 import {
   type AuditEntryView,
   type AuditListView,
@@ -12,10 +10,22 @@ import {
 } from '../../operator/subjects/audit.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, copyButton, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';
-import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
-import { type Fields, readQuery } from '../page/visit.ts';
+import { describeMistake, type Page } from '../page/layout.ts';
+import {
+  alert,
+  type Column,
+  copyButton,
+  field,
+  ltr,
+  number,
+  outside,
+  pager,
+  select,
+  table,
+  time,
+} from '../page/pieces.ts';
+import { type Answer, type Asked, performFor, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, readQuery, urlTo } from '../page/visit.ts';
 
 /** Adds the pages for the audit log, its verification, and its export. */
 export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
@@ -35,34 +45,37 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   try {
     found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    problem = describeProblem(error, { action: 'Action', subject: 'On', by: 'By' });
+    problem = describeMistake(error, { action: 'Action', subject: 'On', by: 'By' });
   }
   const { data, next } = found;
   const isFiltered = Object.keys(filters).length > 0;
-  const older =
-    next === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${urlOf('/settings/audit', { ...filters, before: String(next) })}">Older entries</a>`;
+  const urlOf = (path: string, query: Fields = {}) => urlTo(visit, path, null, { ...filters, ...query });
   return {
     title: 'Audit log',
-    ...(problem === null ? {} : { status: 400 }),
+    problem,
     beside: html`<a class="button quiet" href="/settings/audit/verification">Verify the log</a>`,
-    main: html`${problem === null ? null : alert(problem)}
+    main: html`
 <section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', ACTIONS, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
 ${
   data.length === 0
     ? html`<section class="card empty"><h2>No matching entries</h2><p>Every change that a person makes is recorded here, whether in the console, with a command or with an admin key.</p></section>`
     : html`<section class="card flush" aria-label="Entries">${table('Actions by people, newest first', COLUMNS, data)}</section>`
 }
-<div class="pager">${older}${before === undefined ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
+${pager(
+  {
+    older: next === null ? null : urlOf('/settings/audit', { before: String(next) }),
+    text: 'Older entries',
+    newest: before === undefined ? null : urlOf('/settings/audit'),
+  },
+  html`<a href="${urlOf('/settings/audit.csv')}">Download as CSV</a><a href="${urlOf('/settings/audit.json')}">as JSON</a>`,
+)}`,
   };
 }
 
 async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Promise<Answer> {
   const { project: _, ...filters } = readQuery(asked.request, ['project', ...AUDIT_FILTERS]);
-  const wanted = exportAuditOperation.read({ ...filters, format, output: undefined } as never, deps.now());
-  return sendRows(asked, `audit.${format}`, await perform(exportAuditOperation, deps, asked.visit.actor, wanted));
+  const given = { ...filters, format, output: undefined } as never;
+  return sendRows(asked, `audit.${format}`, await performFor(deps, asked.visit, exportAuditOperation, given));
 }
 
 const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;
@@ -73,27 +86,21 @@ const ACTIONS = [
     .map((action) => [action, action] as const),
 ] as const;
 
-function urlOf(path: string, query: Fields): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, value);
-  return given.size === 0 ? path : `${path}?${given}`;
-}
-
-const COLUMNS = [
-  ['No.', ({ seq }: AuditEntryView) => number(seq)],
-  ['When', ({ at }: AuditEntryView) => time(at)],
+const COLUMNS: readonly Column<AuditEntryView>[] = [
+  ['No.', ({ seq }) => number(seq)],
+  ['When', ({ at }) => time(at)],
   [
     'Who',
-    ({ actor: { kind, name }, origin }: AuditEntryView) =>
+    ({ actor: { kind, name }, origin }) =>
       html`${outside(name, 100)} <small class="hint">${KINDS[kind] ?? kind}${origin === null ? null : html`, ${outside(origin)}`}</small>`,
   ],
   [
     'Action',
-    ({ action, subject, sound }: AuditEntryView) =>
+    ({ action, subject, sound }) =>
       html`${sound ? null : html`<strong>Changed after it was sealed: this action may be forged.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
   ],
   ['Detail', renderDetail],
-] as const;
+];
 
 const KINDS: Readonly<Record<string, string>> = {
   cli: 'command',

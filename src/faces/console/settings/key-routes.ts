@@ -1,24 +1,45 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import type { Text } from '../../../core/domain/message.ts';
 import { SCOPES, type Scope, scopesOf } from '../../../core/domain/scope.ts';
+import type { Role } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
+import {
+  type AdminKeyView,
+  createAdminKeyOperation,
+  listAdminKeysOperation,
+  revokeAdminKeyOperation,
+} from '../../operator/subjects/admin-keys.ts';
 import { HAND_KEY_NAME } from '../../operator/subjects/invoices.ts';
 import { type CreatedKeyView, createKey, type KeyView, listKeys, revokeKey } from '../../operator/subjects/keys.ts';
 import { type MasterKeyView, showMasterKeys } from '../../operator/subjects/master-keys.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { rotateReceiptKeyOperation } from '../../operator/subjects/receipts.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation, type FormField } from '../forms/form.ts';
+import { addForm, byOperation, check, line, lines } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, type Column, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import {
+  alert,
+  type Badge,
+  badge,
+  type Column,
+  copyButton,
+  duration,
+  facts,
+  ltr,
+  number,
+  outside,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
-import { type Fields, needProject, readQuery, urlTo } from '../page/visit.ts';
+import { type Fields, needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
+import { readRightsFields, rightsFields } from './people.ts';
 
-/** Adds the pages for a project's keys, the receipt key and the master keys. */
+/** Adds the pages for a project's keys, the admin API keys, the receipt key and the master keys. */
 export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/keys', 'listKeys', async ({ visit, request }) => {
     const { project: asked, revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
@@ -37,8 +58,9 @@ export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     return {
       title: 'API keys',
       about: project,
-      ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${create}">New key</a>` }),
-      main: html`${revoked === undefined ? null : html`<p class="good" role="status">The key was revoked.</p>`}${list}
+      beside: keys.length === 0 ? null : html`<a class="button" href="${create}">New key</a>`,
+      said: revoked === undefined ? null : 'The key was revoked.',
+      main: html`${list}
 ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) : null}`,
     };
   });
@@ -67,7 +89,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
     ...byOperation(deps, revokeKey, (_filled, { key }: Revoked) => ({ keyId: key.keyId })),
     path: '/settings/keys/:keyId/revoke',
     find: async ({ visit, request }, asked) => {
-      const { keyId = '' } = request.params as { keyId?: string };
+      const keyId = pathPart(request, 'keyId');
       const project = needProject(visit, asked);
       const { data } = await listKeys.run(deps, visit.actor, project);
       const key = data.find((each) => each.keyId === keyId);
@@ -78,12 +100,13 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
       return { project, key, others: others.length };
     },
     show: (visit, { project, key, others }) => ({
-      ...{ title: 'Revoke an API key', about: project, fields: [], button: 'Revoke permanently' },
+      ...{ title: 'Revoke an API key', about: project, button: 'Revoke permanently' },
       consequence: describeRevocation(key, deps.now(), whatIsLeft(key, others)),
       back: urlTo(visit, '/settings/keys', project),
     }),
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/settings/keys', project, { revoked: '1' }) }),
   });
+  addAdminKeyRoutes(routes, deps);
   addForm(routes, deps, {
     ...byOperation(deps, rotateReceiptKeyOperation, ({ isKeyLost }) => ({ isKeyLost: isKeyLost === 'yes' })),
     path: '/settings/receipt-key',
@@ -92,22 +115,82 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
       return { isLost: view.keys.some(({ use, sealsReceiptKey }) => use === 'missing' && sealsReceiptKey) };
     },
     show: (_visit, { isLost }) => ({
-      ...{ title: 'New receipt signing key', about: null, button: 'Create new key', back: '/settings/keys' },
+      ...{ title: 'New receipt signing key', button: 'Create new key', back: '/settings/keys' },
       consequence: html`<p>All projects sign their next receipt with the new key. Earlier receipts stay valid: the previous public key stays published, and its private key is erased. Anyone who keeps a copy of the published keys must fetch them again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
-      fields: isLost
-        ? [
-            {
-              kind: 'check',
-              name: 'isKeyLost',
-              label: 'The master key for the previous signing key is permanently lost',
-            },
-          ]
-        : [],
+      fields: isLost ? [check('isKeyLost', 'The master key for the previous signing key is permanently lost')] : [],
     }),
     done: (_visit, _signing, { keyId, formerKeyId }) => ({
       title: 'Signing key created',
       main: html`<section class="card form"><p>Receipts are now signed with ${ltr(keyId)}${formerKeyId === null ? null : html`, instead of ${ltr(formerKeyId)}`}.</p><div class="actions"><a class="button" href="/settings/keys">Keys</a></div></section>`,
     }),
+  });
+}
+
+const ADMIN_KEYS = '/settings/admin-keys';
+
+/** Adds the pages for admin API keys. */
+function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get(ADMIN_KEYS, 'listAdminKeys', async ({ visit, request }) => {
+    const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
+    const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
+    const list =
+      keys.length === 0
+        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. Within the key's role, they can do everything that people can do here.</p><p><a class="button" href="${ADMIN_KEYS}/new">Create the first key</a></p></section>`
+        : keyTable(keys, {
+            all: all === undefined ? `${ADMIN_KEYS}?all=yes` : null,
+            rights: ({ role, projects }) =>
+              projects === null
+                ? role
+                : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
+            revoke: ({ adminKeyId }) => `${ADMIN_KEYS}/${adminKeyId}/revoke`,
+          });
+    return {
+      title: 'Admin keys',
+      beside: keys.length === 0 ? null : html`<a class="button" href="${ADMIN_KEYS}/new">New admin key</a>`,
+      said: revoked === undefined ? null : 'The key was revoked.',
+      main: list,
+    };
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, createAdminKeyOperation, (filled, projects: Visit['projects']) => {
+      const { role, projectIds } = readRightsFields(filled, projects);
+      const limited = projectIds.length === 0 ? undefined : projectIds;
+      // The operation refuses an unknown role when it reads its input.
+      return { ...readKeyFields(filled), role: role as Role, projects: limited };
+    }),
+    path: `${ADMIN_KEYS}/new`,
+    find: async ({ visit }) => visit.projects,
+    show: (_visit, projects) => ({
+      ...{ title: 'New admin key', button: 'Create key', back: ADMIN_KEYS },
+      fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
+      consequence: html`<p>Anyone with this key can do everything that its role allows, without a second factor. Limit its role, projects, IP addresses and lifetime. The key is shown only once.</p>`,
+    }),
+    done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
+      madeKeyPage({
+        about: null,
+        key: { ...made, id, secret },
+        steps: terminalLines(
+          'QUITTANCE_ADMIN_KEY',
+          `curl -sS -H "Authorization: Bearer $QUITTANCE_ADMIN_KEY" ${deps.consoleUrl()}/admin/v1/projects`,
+        ),
+        back: ADMIN_KEYS,
+      }),
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, revokeAdminKeyOperation, (_filled, { adminKeyId }: AdminKeyView) => ({ adminKeyId })),
+    path: `${ADMIN_KEYS}/:adminKeyId/revoke`,
+    find: async ({ visit, request }) => {
+      const adminKeyId = pathPart(request, 'adminKeyId');
+      const { data } = await perform(listAdminKeysOperation, deps, visit.actor, {});
+      const key = data.find((each) => each.adminKeyId === adminKeyId);
+      if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
+      return key;
+    },
+    show: (_visit, key) => ({
+      ...{ title: 'Revoke an admin key', button: 'Revoke permanently', back: ADMIN_KEYS },
+      consequence: describeRevocation(key, deps.now(), null),
+    }),
+    done: () => ({ goTo: `${ADMIN_KEYS}?revoked=1` }),
   });
 }
 
@@ -118,10 +201,7 @@ const MEANINGS: Readonly<Record<Scope, string>> = {
   webhooks: 'Add and change webhook endpoints',
 };
 
-const SCOPE_FIELDS = SCOPES.map((name): FormField => {
-  const value = scopesOf(null).includes(name) ? 'yes' : undefined;
-  return { kind: 'check', name, label: MEANINGS[name], value };
-});
+const SCOPE_FIELDS = SCOPES.map((name) => check(name, MEANINGS[name], { isOn: scopesOf(null).includes(name) }));
 
 /** The first request to suggest for a key that can't create invoices. */
 const READS: Readonly<Record<Exclude<Scope, 'create'>, string>> = {
@@ -192,7 +272,7 @@ const MAX_SHOWN = 100;
 type Look<Listed extends Key> = { all: string | null; rights(key: Listed): string; revoke(key: Listed): string };
 
 /** `all` is the URL of the page that shows every key, or `null` on that page. `revoke` returns a URL. */
-export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rights, revoke }: Look<Listed>): Html {
+function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rights, revoke }: Look<Listed>): Html {
   const newest = keys.toReversed();
   const sorted = [
     ...newest.filter(({ status }) => status === 'active'),
@@ -200,18 +280,18 @@ export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rig
   ];
   const shown = all === null ? sorted : sorted.slice(0, MAX_SHOWN);
   const left = sorted.length - shown.length;
-  const columns = [
-    ['Name', (key: Listed) => html`${outside(key.name, 60)}<br><small>${rights(key)}</small>`] as const,
-    ['State', keyState<Listed>] as const,
-    ['Last used', keyUse<Listed>] as const,
-    ['From', ({ allowedIps }: Listed) => addresses(allowedIps)] as const,
-    ['Action', (key: Listed) => renderRevoke(key, revoke(key))] as const,
+  const columns: Column<Listed>[] = [
+    ['Name', (key) => html`${outside(key.name, 60)}<br><small>${rights(key)}</small>`],
+    ['State', keyState],
+    ['Last used', keyUse],
+    ['From', ({ allowedIps }) => addresses(allowedIps)],
+    ['Action', (key) => renderRevoke(key, revoke(key))],
   ];
   return html`<section class="card flush" aria-label="Keys">${table('Keys, active ones first', columns, shown)}</section>
 ${left > 0 ? html`<p class="hint">${number(left)} more are not shown: <a href="${all}">Show all</a></p>` : null}`;
 }
 
-function keyUse<Listed extends Key>({ createdAt, lastUsedAt }: Listed): Html {
+function keyUse({ createdAt, lastUsedAt }: Key): Html {
   return html`${lastUsedAt === null ? 'never' : time(lastUsedAt)}<br><small>made ${time(createdAt)}</small>`;
 }
 
@@ -224,22 +304,22 @@ function addresses(ips: Key['allowedIps']): Html | string {
   return html`<bdi>${ips.slice(0, MAX_IPS).join(', ')}</bdi>${left > 0 ? ` and ${number(left)} more` : null}`;
 }
 
-const NONE = html`<span class="hint">–</span>`;
-const LOOKS = { active: ['PAID', 'Active'], expired: ['EXPIRED', 'Expired'], revoked: ['EXPIRED', 'Revoked'] } as const;
+const LOOKS: Readonly<Record<Key['status'], Badge>> = {
+  ...{ active: ['Active', 'PAID'], expired: ['Expired', 'EXPIRED'], revoked: ['Revoked', 'EXPIRED'] },
+};
 
-function keyState<Listed extends Key>({ status, expiresAt }: Listed): Html {
-  const [look, text] = LOOKS[status];
+function keyState({ status, expiresAt }: Key): Html {
   const end = status !== 'active' || expiresAt === null ? null : html`<br><small>until ${time(expiresAt)}</small>`;
-  return html`<span class="badge" data-state="${look}">${text}</span>${end}`;
+  return html`${badge(...LOOKS[status])}${end}`;
 }
 
 function renderRevoke({ name, status }: Key, url: string): Html {
-  if (status !== 'active') return NONE;
+  if (status !== 'active') return html`<span class="hint">–</span>`;
   return html`<a href="${url}">Revoke<span class="unseen"> ${outside(name, 60)}</span></a>`;
 }
 
 /** Shows the effects of revoking a key, and the facts known about the key. */
-export function describeRevocation({ name, status, ...key }: Key, now: number, others: Html | null): Html {
+function describeRevocation({ name, status, ...key }: Key, now: number, others: Html | null): Html {
   const { createdAt, lastUsedAt, allowedIps } = key;
   const used =
     lastUsedAt === null
@@ -255,25 +335,20 @@ ${facts([
 }
 
 /** The fields of every new key. */
-export const KEY_FIELDS: readonly FormField[] = [
-  {
-    kind: 'line',
-    name: 'name',
-    label: 'Name',
+const KEY_FIELDS = [
+  line('name', 'Name', {
     hint: 'The person or program that uses the key, such as “shop server”.',
     more: html` required`,
-  },
-  {
-    ...{ kind: 'line', name: 'expires', label: 'Expires (optional)' },
+  }),
+  line('expires', 'Expires (optional)', {
     hint: 'A duration (12h, 90d) or a date (2027-01-31, UTC). Leave empty for a key that never expires.',
-  },
-  {
-    ...{ kind: 'lines', name: 'allowedIps', label: 'Only from these addresses (optional)' },
+  }),
+  lines('allowedIps', 'Only from these addresses (optional)', {
     hint: 'IP addresses or CIDR blocks such as 10.0.0.0/8, one per line. Leave empty to allow any address.',
-  },
+  }),
 ];
 
-export function readKeyFields({ name = '', expires, allowedIps }: Fields) {
+function readKeyFields({ name = '', expires, allowedIps }: Fields) {
   const lines = (allowedIps ?? '').split('\n').filter((line) => line.trim() !== '');
   return { name, expires, allowedIps: lines.length === 0 ? undefined : lines };
 }
@@ -287,7 +362,7 @@ type Made = {
 };
 
 /** The only page that ever shows a key's secret. */
-export function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
+function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
   return {
     title: 'Key created',
     about,
@@ -305,7 +380,7 @@ ${facts([
 }
 
 /** Shows lines to paste into a terminal. They read `variable` from the terminal so that the key doesn't get into the shell history. */
-export function terminalLines(variable: string, lines: string): Html {
+function terminalLines(variable: string, lines: string): Html {
   const text = `read -rs ${variable} && export ${variable}\n${lines}`;
   return html`<p>The first line asks for the key: paste it and press Enter. The key is not displayed and not kept in the shell history.</p>
 <pre><code>${text}</code></pre><p>${copyButton(text, 'Copy the lines')}</p>`;

@@ -10,14 +10,12 @@ import {
   requestPasskey,
 } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, oneClick } from '../forms/form.ts';
-
+import { addClick, addForm, line, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { type Column, facts, ltr, outside, table, time } from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
-import { readQuery } from '../page/visit.ts';
-
+import { pathPart, readQuery } from '../page/visit.ts';
 import { ownSessionOf, projectNames, sessionTable } from './people.ts';
 
 /** Adds the pages for the visitor's own account. */
@@ -28,14 +26,14 @@ export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
     if (session === null) return visit.actor.id === null ? signedOutPage() : { goTo: '/sign-in' };
     const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
     const { data: sessions } = await listOwnSessions.run(deps, visit.actor, {});
-    const said = SAID.get(done ?? '') ?? null;
     const { id, person } = session;
     const { login, name, role, projects } = person;
     const own = encodeId('ses', id);
     const shownProjects = projects?.map((project) => encodeId('prj', project)) ?? null;
     return {
       title: 'Your account',
-      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+      said: SAID.get(done ?? '') ?? null,
+      main: html`
 ${passkeys.length === 0 ? NUDGE : null}
 <section class="card" aria-labelledby="you"><h2 id="you">You</h2>${facts([
         ['Login', ltr(login)],
@@ -56,17 +54,16 @@ ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHER
     return '/settings/me?done=others-ended';
   });
   addClick(routes, '/settings/me/sessions/:sessionId/end', 'endOwnSession', async ({ visit, request }) => {
-    const { sessionId = '' } = request.params as { sessionId?: string };
-    await endOwnSession.run(deps, visit.actor, { sessionId });
+    await endOwnSession.run(deps, visit.actor, { sessionId: pathPart(request, 'sessionId') });
     return '/settings/me?done=session-ended';
   });
 }
 
-const SAID: ReadonlyMap<string, Html> = new Map([
-  ['passkey-added', html`The passkey was added. You can now sign in with it.`],
-  ['passkey-removed', html`The passkey was removed.`],
-  ['session-ended', html`The session has ended.`],
-  ['others-ended', html`You are signed out everywhere else.`],
+const SAID: ReadonlyMap<string, string> = new Map([
+  ['passkey-added', 'The passkey was added. You can now sign in with it.'],
+  ['passkey-removed', 'The passkey was removed.'],
+  ['session-ended', 'The session has ended.'],
+  ['others-ended', 'You are signed out everywhere else.'],
 ]);
 
 const OTHERS_PATH = '/settings/me/sessions/end-others';
@@ -114,17 +111,11 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
       );
     },
     show: (_visit, options) => ({
-      ...{ title: 'Add a passkey', about: null, button: 'Create passkey', back: ME },
+      ...{ title: 'Add a passkey', button: 'Create passkey', back: ME },
       consequence: html`<p>Your browser asks for your fingerprint, face or PIN, or for a security key. After that, you can sign in with the passkey alone. Your current sign-in method keeps working.</p><p class="hint">If there is no button below, this browser does not support passkeys, or JavaScript is off.</p>`,
       fields: [
         { name: 'created', label: 'Passkey', kind: 'passkey', options },
-        {
-          name: 'name',
-          label: 'Name',
-          kind: 'line',
-          value: 'This device',
-          more: html` maxlength="100" required`,
-        },
+        line('name', 'Name', { value: 'This device', more: html` maxlength="100" required` }),
       ],
     }),
     read: ({ created = '', name = '' }) => addPasskey.read({ passkey: parse(created), name }, deps.now()),
@@ -134,14 +125,14 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...{ action: 'removePasskey', path: `${ME}/passkeys/:passkeyId/remove` },
     find: async ({ visit, request }) => {
-      const { passkeyId } = request.params as { passkeyId?: string };
+      const passkeyId = pathPart(request, 'passkeyId');
       const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
       const passkey = data.find((each) => each.passkeyId === passkeyId);
       if (passkey === undefined) throw new AppError('NOT_FOUND', 'you have no passkey with this id');
       return { passkey, others: data.length - 1 };
     },
     show: (_visit, { passkey, others }) => ({
-      ...{ title: 'Remove a passkey', about: null, button: 'Remove', back: ME, fields: [] },
+      ...{ title: 'Remove a passkey', button: 'Remove', back: ME },
       consequence: html`<p>${outside(passkey.name, 100)} will no longer sign you in. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions opened with this passkey continue: end sessions that you do not recognise.</p><p class="hint">Your device still offers the passkey until you delete it on the device.</p>`,
     }),
     read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import { ROLES } from '../../operator/actor.ts';
+import type { Role } from '../../operator/actor.ts';
 import { clip, FieldError } from '../../operator/input/problems.ts';
 import {
   changeRole,
@@ -16,23 +16,23 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { endSession, listSessions, type SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
+import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';
+import { badge, type Column, copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { type Fields, readQuery, type Visit } from '../page/visit.ts';
+import { type Fields, pathPart, readQuery, type Visit } from '../page/visit.ts';
 
 /** Adds the pages for the people who may sign in, and for their sessions. */
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
     const { removed } = readQuery(request, ['project', 'removed']);
-    const said = removed === undefined ? null : html`The user was removed and signed out.`;
     const { data: people } = await listPeople.run(deps, visit.actor, {});
     return {
       title: 'People',
       beside: html`<a class="button" href="/settings/people/new">Invite a user</a>`,
-      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+      said: removed === undefined ? null : 'The user was removed and signed out.',
+      main: html`
 ${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="People">${table('People, oldest first', columnsFor(visit, deps.now()), people)}</section>`}
 <p class="hint">A viewer can read and export, an operator can also resolve received payments, and an owner can do everything. <a href="/settings/sessions">Active sessions</a></p>`,
     };
@@ -40,20 +40,22 @@ ${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="Pe
   addPeopleForms(routes, deps);
   routes.get('/settings/people/:personId', 'listPeople', async (asked) => {
     const { changed } = readQuery(asked.request, ['project', 'changed']);
-    const said = changed === undefined ? null : html`The role was changed, and the user was signed out.`;
     const own = await ownSessionOf(deps, asked.request);
-    return personPage(asked.visit, { ...(await findPerson(deps, asked)), own, now: deps.now(), said });
+    return {
+      ...personPage(asked.visit, { ...(await findPerson(deps, asked)), own, now: deps.now() }),
+      said: changed === undefined ? null : 'The role was changed, and the user was signed out.',
+    };
   });
   routes.get('/settings/sessions', 'listSessions', async ({ visit, request }) => {
     const { ended } = readQuery(request, ['project', 'ended']);
     const { data } = await listSessions.run(deps, visit.actor, {});
-    const said = ended === undefined ? null : html`The session has ended.`;
     const own = await ownSessionOf(deps, request);
     const end = (sessionId: string) => `/settings/sessions/${sessionId}/end`;
     return {
       title: 'Sessions',
       beside: html`<a href="/settings/people">People</a>`,
-      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+      said: ended === undefined ? null : 'The session has ended.',
+      main: html`
 ${
   data.length === 0
     ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the sandbox link, which creates no session.</p></section>`
@@ -63,31 +65,26 @@ ${
     };
   });
   addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
-    const { sessionId = '' } = request.params as { sessionId?: string };
-    await endSession.run(deps, visit.actor, { sessionId });
+    await endSession.run(deps, visit.actor, { sessionId: pathPart(request, 'sessionId') });
     return '/settings/sessions?ended=1';
   });
 }
 
-/** `now` is used to decide whether a link has expired. `said` reports the action that was just taken. */
-type Now = { now: UnixMs; said: Html | null };
-
 const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the sandbox link. Invite users, who then choose how to sign in.</p></section>`;
 
-function columnsFor(visit: Visit, now: UnixMs) {
+function columnsFor(visit: Visit, now: UnixMs): Column<PersonView>[] {
   return [
-    [
-      'Login',
-      ({ personId, login }: PersonView) =>
-        html`<a class="row" href="/settings/people/${personId}">${outside(login, 100)}</a>`,
-    ],
-    ['Name', ({ name }: PersonView) => outside(name, 100)],
-    ['Role', ({ role }: PersonView) => role],
-    ['Projects', ({ projects }: PersonView) => projectNames(visit, projects)],
-    ['Signs in with', (person: PersonView) => signsInWith(person)],
-    ['Last seen', (person: PersonView) => lastSeen(person, now)],
-  ] as const;
+    ['Login', linkPerson],
+    ['Name', ({ name }) => outside(name, 100)],
+    ['Role', ({ role }) => role],
+    ['Projects', ({ projects }) => projectNames(visit, projects)],
+    ['Signs in with', signsInWith],
+    ['Last seen', (person) => lastSeen(person, now)],
+  ];
 }
+
+const linkPerson = ({ personId, login }: Pick<PersonView, 'personId' | 'login'>) =>
+  html`<a class="row" href="/settings/people/${personId}">${outside(login, 100)}</a>`;
 
 /** The person's page shows the rest. */
 const MAX_NAMED = 3;
@@ -122,20 +119,21 @@ function lastSeen({ seenAt, invitedUntil }: PersonView, now: UnixMs): Html {
 
 function linkBadge(until: string, now: UnixMs): Html {
   return Date.parse(until) > now
-    ? html`<span class="badge" data-state="CONFIRMING">invited</span> until ${time(until)}`
-    : html`<span class="badge" data-state="EXPIRED">link expired</span>`;
+    ? html`${badge('invited', 'CONFIRMING')} until ${time(until)}`
+    : badge('link expired', 'EXPIRED');
 }
 
-type Shown = Now & { person: PersonView; sessions: readonly SessionView[]; own: string | null };
+/** `now` is used to decide whether a link has expired. */
+type Shown = { person: PersonView; sessions: readonly SessionView[]; own: string | null; now: UnixMs };
 
 /** Shows one person, with the actions that an owner can take. */
-function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): Page {
+function personPage(visit: Visit, { person, sessions, own, now }: Shown): Page {
   const { personId, login, name, role, projects, createdAt, seenAt, invitedUntil } = person;
   const at = `/settings/people/${personId}`;
   return {
     title: login,
     beside: html`<a href="/settings/people">People</a>`,
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+    main: html`
 <section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
       ['Name', outside(name, 100)],
       ['Role', role],
@@ -175,17 +173,14 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/people/new',
     find: async ({ visit }) => visit.projects,
     show: (_visit, projects) => ({
-      ...{ title: 'Invite a user', about: null, button: 'Create link', back: '/settings/people' },
+      ...{ title: 'Invite a user', button: 'Create link', back: '/settings/people' },
       consequence: html`<p>Quittance creates a single-use link that expires after 15 minutes. The person who opens the link chooses how to sign in, and gets the role that you choose here.</p>`,
       fields: [
-        {
-          name: 'login',
-          label: 'Login',
-          kind: 'line',
+        line('login', 'Login', {
           hint: 'An e-mail address or a short name. Quittance never sends e-mail to this address.',
           more: html` maxlength="100" autocapitalize="off" spellcheck="false" required`,
-        },
-        { name: 'name', label: 'Name (optional)', kind: 'line', more: html` maxlength="100"` },
+        }),
+        line('name', 'Name (optional)', { more: html` maxlength="100"` }),
         ...rightsFields(projects, { role: 'viewer', projects: null }),
       ],
     }),
@@ -199,7 +194,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/people/:personId/role',
     find: (asked) => findPerson(deps, asked),
     show: (visit, { person, sessions, projects }) => ({
-      ...{ title: `The role of ${person.login}`, about: null, button: 'Change role', back: pathOf(person) },
+      ...{ title: `The role of ${person.login}`, button: 'Change role', back: pathOf(person) },
       consequence: html`<p>${ltr(person.login)} has the role ${person.role} ${person.projects === null ? 'in all projects' : html`in these projects: ${projectNames(visit, person.projects)}`}. ${ends(sessions)} The user can sign in again as before.</p>`,
       fields: rightsFields(projects, person),
     }),
@@ -210,13 +205,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/people/:personId/reset',
     find: (asked) => findPerson(deps, asked),
     show: (_visit, { person, sessions }) => ({
-      ...{
-        title: `A new link for ${person.login}`,
-        about: null,
-        button: 'Reset and create link',
-        back: pathOf(person),
-        fields: [],
-      },
+      ...{ title: `A new link for ${person.login}`, button: 'Reset and create link', back: pathOf(person) },
       consequence: html`<p>Use this if the user has lost their sign-in method, or if someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works only once, and expires after 15 minutes. The person who opens the link sets up a new sign-in method. The role and projects stay the same.</p>`,
     }),
     done: (_visit, _found, invited) => linkPage(invited),
@@ -226,13 +215,7 @@ function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
     path: '/settings/people/:personId/remove',
     find: (asked) => findPerson(deps, asked),
     show: (_visit, { person, sessions }) => ({
-      ...{
-        title: `Remove ${person.login}`,
-        about: null,
-        button: 'Remove this user',
-        back: pathOf(person),
-        fields: [],
-      },
+      ...{ title: `Remove ${person.login}`, button: 'Remove this user', back: pathOf(person) },
       consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>This user's actions stay in the audit log. To undo this, invite the user again.</p>`,
     }),
     done: () => ({ goTo: '/settings/people?removed=1' }),
@@ -244,7 +227,7 @@ type Found = { person: PersonView; sessions: readonly SessionView[]; projects: r
 
 /** Finds the person named in the path. Throws `NOT_FOUND`. */
 async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
-  const { personId = '' } = request.params as { personId?: string };
+  const personId = pathPart(request, 'personId');
   const { data: people } = await listPeople.run(deps, visit.actor, {});
   const person = people.find((each) => each.personId === personId);
   if (person === undefined) throw new AppError('NOT_FOUND', `there is no user ${clip(personId)}`);
@@ -259,11 +242,12 @@ function ends({ length }: readonly SessionView[]): Html {
   return html`<strong>${length === 1 ? '1 session ends' : `${length} sessions end`} immediately</strong>, even in the middle of a form.`;
 }
 
-const ROLE_WORDS = {
+/** In the order of the choice. */
+const ROLE_WORDS: Readonly<Record<Role, string>> = {
   viewer: 'viewer: can read and export',
   operator: 'operator: can also resolve received payments',
   owner: 'owner: can do everything, in all projects',
-} as const;
+};
 
 const SCOPES = [
   ['all', 'all projects, including future projects'],
@@ -275,16 +259,14 @@ export function rightsFields(
   projects: readonly ListedProjectView[],
   { role, projects: own }: Pick<PersonView, 'role' | 'projects'>,
 ): readonly FormField[] {
-  const roles = ROLES.map((each) => [each, ROLE_WORDS[each]] as const);
-  const choice: FormField = { name: 'role', label: 'Role', kind: 'select', options: roles, value: role };
-  if (projects.length < 2) return [choice];
+  const roles = choice('role', 'Role', Object.entries(ROLE_WORDS), role);
+  if (projects.length < 2) return [roles];
   return [
-    choice,
-    { name: 'scope', label: 'Projects', kind: 'select', options: SCOPES, value: own === null ? 'all' : 'some' },
-    ...projects.map(({ projectId, name, network }) => ({
-      ...{ name: projectId, label: name, hint: network, kind: 'check' as const },
-      value: own?.includes(projectId) === true ? 'yes' : undefined,
-    })),
+    roles,
+    choice('scope', 'Projects', SCOPES, own === null ? 'all' : 'some'),
+    ...projects.map(({ projectId, name, network: hint }) =>
+      check(projectId, name, { hint, isOn: own?.includes(projectId) === true }),
+    ),
   ];
 }
 
@@ -304,40 +286,25 @@ export function readRightsFields(filled: Fields, projects: readonly ListedProjec
   return { role, projectIds, allProjects: scope === 'all' };
 }
 
-/** `own` is the visitor's session. `end` returns the path for ending a session. */
-type ShownSessions = { own: string | null; end(sessionId: string): string };
+/** `own` is the visitor's session. `end` returns the path for ending a session. `of` names the people, if the page doesn't. */
+type ShownSessions = { own: string | null; end(sessionId: string): string; of?: 'people' };
 
-/** Shows sessions, most recently used first, each with a button that ends it. `of` names the people, if the page doesn't. */
-export function sessionTable(
-  visit: Visit,
-  sessions: readonly SessionView[],
-  { own, end, of }: ShownSessions & { of?: 'people' },
-): Html {
+/** Shows sessions, most recently used first, each with a button that ends it. */
+export function sessionTable(visit: Visit, sessions: readonly SessionView[], { own, end, of }: ShownSessions): Html {
   const button = ({ sessionId, login }: SessionView) =>
     oneClick(visit, end(sessionId), html`End<span class="unseen"> the session ${sessionId} of ${login}</span>`);
-  const who = [
-    'Who',
-    ({ personId, login }: SessionView) =>
-      html`<a class="row" href="/settings/people/${personId}">${outside(login, 100)}</a>`,
-  ] as const;
-  const columns = [
-    ...(of === 'people' ? [who] : []),
-    ['Last seen', ({ sessionId, seenAt }: SessionView) => (sessionId === own ? THIS_ONE : time(seenAt))],
-    [
-      'Since',
-      ({ createdAt, proof }: SessionView) => html`${time(createdAt)} <small class="hint">by ${PROOFS[proof]}</small>`,
-    ],
+  const columns: Column<SessionView>[] = [
+    ['Last seen', ({ sessionId, seenAt }) => (sessionId === own ? badge('This session', 'PAID') : time(seenAt))],
+    ['Since', ({ createdAt, proof }) => html`${time(createdAt)} <small class="hint">by ${PROOFS[proof]}</small>`],
     [
       'From',
-      ({ origin, userAgent }: SessionView) =>
-        html`${browserOf(userAgent)} <small class="hint">${outside(origin, 200)}</small>`,
+      ({ origin, userAgent }) => html`${browserOf(userAgent)} <small class="hint">${outside(origin, 200)}</small>`,
     ],
     ['Actions', button],
-  ] as const;
+  ];
+  if (of === 'people') columns.unshift(['Who', linkPerson]);
   return table('Sessions, most recently used first', columns, sessions);
 }
-
-const THIS_ONE = html`<span class="badge" data-state="PAID">This session</span>`;
 
 const PROOFS: Record<SessionView['proof'], string> = {
   passkey: 'passkey',

@@ -8,7 +8,6 @@ import { isAllowed } from '../../operator/authorize.ts';
 import { formatDuration, readChoice } from '../../operator/input/readers.ts';
 import { linkProblems } from '../../operator/subjects/project-settings.ts';
 import {
-  type ArchivedProjectView,
   archiveProject,
   createProject,
   type ListedProjectView,
@@ -20,21 +19,29 @@ import {
   updateProject,
 } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation, type Form, type FormField, type FormView, OWN_FIELDS } from '../forms/form.ts';
-
+import {
+  addForm,
+  byOperation,
+  check,
+  choice,
+  type Form,
+  type FormField,
+  type FormView,
+  line,
+  OWN_FIELDS,
+} from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, HEADERS, type Page } from '../page/layout.ts';
-import { alert, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { alert, type Column, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
 import { renderText } from '../page/words.ts';
 
 /** Adds the pages for a project's settings, the forms that change them, and the form for a new project. */
 export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/project', 'showSettings', async ({ visit, request }) => {
     const project = needProject(visit, readQuery(request, ['project']).project);
-    return projectPage(visit, { ...(await showSettings.run(deps, visit.actor, project)), said: null });
+    return projectPage(visit, await showSettings.run(deps, visit.actor, project), null);
   });
   addPreviewRoutes(routes, deps);
   addForm(routes, deps, change(deps, { path: '/settings/project/look', given: readLook, show: lookForm }));
@@ -52,20 +59,16 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
     // This process doesn't read blocks from other networks.
     find: async () => (deps.networks.length === 0 ? NETWORKS : deps.networks),
     show: (_visit, networks) => ({
-      ...{ title: 'New project', about: null, button: 'Create project', back: '/settings' },
+      ...{ title: 'New project', button: 'Create project', back: '/settings' },
       consequence: html`<p>A project is one shop on one network, with its own addresses, keys and invoices. Its network can never be changed, and a project cannot be deleted. You can change everything else.</p>`,
       fields: [
-        { kind: 'line', name: 'name', label: 'Name', hint: 'Payers see this name.', more: html` required` },
-        { kind: 'select', name: 'network', label: 'Network', options: networks.map((name) => [name, name] as const) },
-        { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS },
-        {
-          kind: 'line',
-          name: 'maxSurcharge',
-          label: 'Maximum surcharge',
-          hint: SURCHARGE_HINT,
-          more: NUMBER,
-        },
-        { kind: 'line', name: 'lifetime', label: 'Invoice lifetime', value: '30m', hint: LIFETIME_HINT },
+        line('name', 'Name', { hint: 'Payers see this name.', more: html` required` }),
+        choice(
+          'network',
+          'Network',
+          networks.map((name) => [name, name] as const),
+        ),
+        ...ruleFields({ lifetime: '30m' }),
       ],
     }),
     // The visitor's list of projects was read before this project was created, so the list lacks it.
@@ -99,9 +102,8 @@ function change(
       return { updated, settings: await showSettings.run(deps, actor, updated) };
     },
     ...{ path, show },
-    find: ({ visit }: Asked, project) => showSettings.run(deps, visit.actor, needProject(visit, project)),
-    done: (visit, _before, { updated, settings }) =>
-      projectPage(visit, { ...settings, said: describeChanges(visit, updated) }),
+    find: finder(deps),
+    done: (visit, _before, { updated, settings }) => projectPage(visit, settings, describeChanges(visit, updated)),
   };
 }
 
@@ -120,36 +122,35 @@ const POLICY_OPTIONS = [
   ['tail-3', 'tail-3: the same with 3 decimals'],
   ['exact', 'exact: invoices for the same amount each get their own address'],
 ] as const;
-const SURCHARGE_HINT =
-  "In USDT. With tail: 0.0001 to 1; with tail-4: 0.01 to 1; with tail-3: 0.1 to 1. Leave empty for the policy's default.";
-const LIFETIME_HINT = '5m to 30d, such as 30m, 12h or 2d. A later payment still counts.';
 
 function rulesForm(visit: Visit, { view, open }: Settings): FormView {
   const { policy, maxSurcharge, lifetimeMs, maxUnpaid, maxUnpaidPerMinute } = view;
-  const limit = (name: string, label: string, value: number | null): FormField => {
-    return { kind: 'line', name, label, value: value === null ? '' : String(value), hint: 'Leave empty for no limit.' };
-  };
+  const limit = (name: string, label: string, value: number | null) =>
+    line(name, label, { value: value === null ? '' : String(value), hint: 'Leave empty for no limit.' });
   return {
     ...{ title: 'Invoice settings', about: view, button: 'Save' },
     consequence: html`<p>${describeOpen(open)} New invoices use these settings within ten seconds.</p><p>An address can never change its policy. In use: ${describeAddresses(view)} If no address has the chosen policy, every new invoice is refused.</p>`,
     back: urlTo(visit, '/settings/project', view),
     fields: [
-      { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS, value: policy },
-      {
-        ...{ kind: 'line', name: 'maxSurcharge', label: 'Maximum surcharge', hint: SURCHARGE_HINT },
-        ...{ value: trimmed(maxSurcharge), more: NUMBER },
-      },
-      {
-        ...{ kind: 'line', name: 'lifetime', label: 'Invoice lifetime', hint: LIFETIME_HINT },
-        value: formatDuration(lifetimeMs),
-      },
+      ...ruleFields({ policy, maxSurcharge: trimmed(maxSurcharge), lifetime: formatDuration(lifetimeMs) }),
       limit('maxUnpaid', 'Maximum unpaid invoices in 30 minutes', maxUnpaid),
       limit('maxUnpaidPerMinute', 'Maximum unpaid invoices in one minute', maxUnpaidPerMinute),
     ],
   };
 }
 
-const NUMBER = html` inputmode="decimal" dir="ltr"`;
+function ruleFields({ policy, maxSurcharge: value, lifetime }: Fields<'policy' | 'maxSurcharge' | 'lifetime'>) {
+  return [
+    choice('policy', 'Payment matching', POLICY_OPTIONS, policy),
+    line('maxSurcharge', 'Maximum surcharge', {
+      ...{ value, more: html` inputmode="decimal" dir="ltr"` },
+      hint: "In USDT. With tail: 0.0001 to 1; with tail-4: 0.01 to 1; with tail-3: 0.1 to 1. Leave empty for the policy's default.",
+    }),
+    line('lifetime', 'Invoice lifetime', {
+      ...{ value: lifetime, hint: '5m to 30d, such as 30m, 12h or 2d. A later payment still counts.' },
+    }),
+  ];
+}
 
 function readRules({ policy, maxSurcharge = '', lifetime = '', maxUnpaid, maxUnpaidPerMinute }: Fields) {
   return {
@@ -166,11 +167,8 @@ function warningPage(warning: Text, today: string): Page {
   };
 }
 
-/** `said` reports the outcome of a form. */
-type Shown = Settings & { said: Html | null };
-
-/** Shows a project's settings in words, with the payment page beside them. */
-function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
+/** Shows a project's settings in words, with the payment page beside them. `said` reports the outcome of a form. */
+function projectPage(visit: Visit, { view, logo }: Settings, said: Html | null): Page {
   const mayChange = isAllowed(visit.actor, 'updateProject');
   const change = (path: string, text: string) =>
     mayChange ? html`<p><a class="button quiet" href="${urlTo(visit, path, view)}">${text}</a></p>` : null;
@@ -267,29 +265,28 @@ function showValue(name: string, value: string | number | null): Html | string {
 /** The fields that payers see. */
 function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, logoId }: ProjectView): FormField[] {
   return [
-    { ...line('name'), value: name, more: html` required` },
-    {
-      ...{ ...line('support'), value: supportContact ?? undefined },
+    line('name', LOOK_LABELS.name, { value: name, more: html` required` }),
+    line('support', LOOK_LABELS.support, {
+      value: supportContact ?? undefined,
       hint: 'An e-mail address, an https:// link, or text such as a Telegram name. Leave empty for none.',
-    },
-    {
-      ...line('returnUrl'),
+    }),
+    line('returnUrl', LOOK_LABELS.returnUrl, {
       value: returnUrl ?? undefined,
       hint: 'An https:// link to the shop. {invoiceId} is replaced by the invoice id. Leave empty for none.',
-    },
-    {
-      ...{ ...line('embedOrigins'), value: embedOrigins ?? undefined },
+    }),
+    line('embedOrigins', LOOK_LABELS.embedOrigins, {
+      value: embedOrigins ?? undefined,
       hint: 'Sites such as https://shop.example, at most five. If you leave this empty, no site can embed or overlay the page.',
-    },
-    {
-      ...{ ...line('accent'), value: accent ?? undefined },
+    }),
+    line('accent', LOOK_LABELS.accent, {
+      value: accent ?? undefined,
       hint: 'Colour of buttons and links, such as 0a6549; adjusted if text would be hard to read. Leave empty for green.',
-    },
+    }),
     {
       ...{ kind: 'picture', name: 'logo', label: LOOK_LABELS.logo, mostBytes: MAX_LOGO_BYTES },
       hint: `A PNG, JPEG or WebP of at most ${MAX_LOGO_BYTES / 1024} KiB. If you don't choose a file, the logo stays the same.`,
     },
-    ...(logoId === null ? [] : [{ kind: 'check', name: 'noLogo', label: LOOK_LABELS.noLogo } as const]),
+    ...(logoId === null ? [] : [check('noLogo', LOOK_LABELS.noLogo)]),
   ];
 }
 
@@ -302,8 +299,6 @@ const LOOK_LABELS = {
   logo: 'Logo',
   noLogo: 'Remove the logo',
 } as const;
-
-const line = (name: keyof typeof LOOK_LABELS) => ({ kind: 'line', name, label: LOOK_LABELS[name] }) as const;
 
 /** An empty field removes its setting. */
 function readLook({ name = '', support, returnUrl, embedOrigins, accent, logo, noLogo }: Fields) {
@@ -322,7 +317,7 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     ...archiving(deps, archiveProject),
     path: '/settings/project/archive',
     show: (visit, { view, open }) => ({
-      ...{ title: 'Archive the project', about: view, fields: [], button: 'Archive' },
+      ...{ title: 'Archive the project', about: view, button: 'Archive' },
       consequence: html`<p>${describeOpen(open)} Payments are still recorded and reported to your shop.</p><p>Quittance refuses new orders, and the project's API keys become read-only. The project disappears from lists, but you can restore it.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
@@ -331,36 +326,37 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     ...archiving(deps, unarchiveProject),
     path: '/settings/project/unarchive',
     show: (visit, { view }) => ({
-      ...{ title: 'Restore the project', about: view, fields: [], button: 'Restore' },
+      ...{ title: 'Restore the project', about: view, button: 'Restore' },
       consequence: html`<p>Its API keys can create invoices again at its active addresses. Check that these addresses are still in your wallet.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });
 }
 
-type Archiving = typeof archiveProject;
-type Wanted = ReturnType<Archiving['read']>;
-
-function archiving(
-  deps: ConsoleDeps,
-  operation: Archiving,
-): Omit<Form<Settings, Wanted, ArchivedProjectView>, 'path' | 'show'> {
+function archiving(deps: ConsoleDeps, operation: typeof archiveProject) {
   return {
     ...byOperation(deps, operation, (_filled, { view }: Settings) => ({ projectId: view.projectId })),
-    find: ({ visit }: Asked, project) => showSettings.run(deps, visit.actor, needProject(visit, project)),
-    done: (visit, { view }) => ({ goTo: urlTo(visit, '/settings/project', view) }),
+    find: finder(deps),
+    done: (visit: Visit, { view }: Settings) => ({ goTo: urlTo(visit, '/settings/project', view) }),
   };
 }
 
+const finder =
+  (deps: ConsoleDeps) =>
+  ({ visit }: Asked, project: string | undefined) =>
+    showSettings.run(deps, visit.actor, needProject(visit, project));
+
 function archivedPage(visit: Visit): Page {
   const archived = visit.projects.filter(({ archivedAt }) => archivedAt !== null);
-  const link = (project: ListedProjectView) =>
-    html`<a class="row" href="${urlTo(visit, '/settings/project', project)}">${outside(project.name, 100)}</a>`;
-  const columns = [
-    ['Project', link],
-    ['Network', ({ network }: ListedProjectView) => network],
-    ['Archived', ({ archivedAt }: ListedProjectView) => (archivedAt === null ? '' : time(archivedAt))],
-  ] as const;
+  const columns: Column<ListedProjectView>[] = [
+    [
+      'Project',
+      (project) =>
+        html`<a class="row" href="${urlTo(visit, '/settings/project', project)}">${outside(project.name, 100)}</a>`,
+    ],
+    ['Network', ({ network }) => network],
+    ['Archived', ({ archivedAt }) => (archivedAt === null ? '' : time(archivedAt))],
+  ];
   const list =
     archived.length === 0 ? html`<p>No archived projects.</p>` : table('Archived projects', columns, archived);
   return { title: 'Archived projects', main: html`<section class="card">${list}</section>` };

@@ -1,16 +1,10 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { ActionName } from '../../operator/actions.ts';
-import type { Role } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
-import {
-  type AdminKeyView,
-  createAdminKeyOperation,
-  listAdminKeysOperation,
-  revokeAdminKeyOperation,
-} from '../../operator/subjects/admin-keys.ts';
+import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
 import { listKeys } from '../../operator/subjects/keys.ts';
 import {
@@ -25,25 +19,13 @@ import { listPeople } from '../../operator/subjects/people.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { listSessions } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
-
+import { addClick, addForm, byOperation, check, type FormField, line, lines, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
-import type { Asked, Routes } from '../page/routes.ts';
-import { chooseProject, readQuery, urlTo, usedOf, type Visit } from '../page/visit.ts';
-
-import {
-  addKeyRoutes,
-  describeRevocation,
-  KEY_FIELDS,
-  keyTable,
-  madeKeyPage,
-  readKeyFields,
-  terminalLines,
-} from './key-routes.ts';
-
-import { readRightsFields, rightsFields } from './people.ts';
+import { alert, type Column, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { type Asked, performFor, type Routes } from '../page/routes.ts';
+import { chooseProject, pathPart, readQuery, urlTo, usedOf, type Visit } from '../page/visit.ts';
+import { addKeyRoutes } from './key-routes.ts';
 import { addProjectRoutes } from './project.ts';
 
 /** Adds the overview of settings, and the pages for projects, keys and channels. */
@@ -54,82 +36,8 @@ export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
   addProjectRoutes(routes, deps);
   addKeyRoutes(routes, deps);
-  addAdminKeyRoutes(routes, deps);
   addChannelRoutes(routes, deps);
 }
-
-const PAGE = '/settings/admin-keys';
-
-/** Adds the pages for admin API keys. */
-function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
-    const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
-    const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
-    const list =
-      keys.length === 0
-        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. Within the key's role, they can do everything that people can do here.</p><p><a class="button" href="${PAGE}/new">Create the first key</a></p></section>`
-        : keyTable(keys, {
-            all: all === undefined ? `${PAGE}?all=yes` : null,
-            rights: ({ role, projects }) =>
-              projects === null
-                ? role
-                : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
-            revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
-          });
-    return {
-      title: 'Admin keys',
-      ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
-      main: html`${revoked === undefined ? null : html`<p class="good" role="status">The key was revoked.</p>`}${list}`,
-    };
-  });
-  addForm(routes, deps, {
-    ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
-      const { role, projectIds } = readRightsFields(filled, projects);
-      // The operation refuses an unknown role when it reads its input.
-      return {
-        ...readKeyFields(filled),
-        role: role as Role,
-        projects: projectIds.length === 0 ? undefined : projectIds,
-      };
-    }),
-    path: `${PAGE}/new`,
-    find: async ({ visit }) => visit.projects,
-    show: (_visit, projects) => ({
-      ...{ title: 'New admin key', about: null, button: 'Create key', back: PAGE },
-      fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
-      consequence: html`<p>Anyone with this key can do everything that its role allows, without a second factor. Limit its role, projects, IP addresses and lifetime. The key is shown only once.</p>`,
-    }),
-    done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
-      madeKeyPage({
-        about: null,
-        key: { ...made, id, secret },
-        steps: terminalLines(
-          'QUITTANCE_ADMIN_KEY',
-          `curl -sS -H "Authorization: Bearer $QUITTANCE_ADMIN_KEY" ${deps.consoleUrl()}/admin/v1/projects`,
-        ),
-        back: PAGE,
-      }),
-  });
-  addForm(routes, deps, {
-    ...byOperation(deps, revokeAdminKeyOperation, (_filled, { adminKeyId }: AdminKeyView) => ({ adminKeyId })),
-    path: `${PAGE}/:adminKeyId/revoke`,
-    find: async ({ visit, request }) => {
-      const { adminKeyId = '' } = request.params as { adminKeyId?: string };
-      const key = (await perform(listAdminKeysOperation, deps, visit.actor, {})).data.find(
-        (each) => each.adminKeyId === adminKeyId,
-      );
-      if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
-      return key;
-    },
-    show: (_visit, key) => ({
-      ...{ title: 'Revoke an admin key', about: null, fields: [], button: 'Revoke permanently', back: PAGE },
-      consequence: describeRevocation(key, deps.now(), null),
-    }),
-    done: () => ({ goTo: `${PAGE}?revoked=1` }),
-  });
-}
-
-type Projects = readonly ListedProjectView[];
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
 
@@ -244,12 +152,7 @@ function active(keys: readonly { status: string }[]): string {
 function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
     const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
-    const said =
-      added === undefined
-        ? removed === undefined
-          ? null
-          : 'The channel was removed.'
-        : 'The channel was added. Send a test message.';
+    const removal = removed === undefined ? null : 'The channel was removed.';
     const { data: channels } = await listChannels.run(deps, visit.actor, {});
     const ofTest = channels.find(({ channelId }) => channelId === tested);
     const kinds = Object.entries(KIND_NAMES).map(
@@ -257,16 +160,16 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
     );
     return {
       title: 'Notifications',
-      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
+      said: added === undefined ? removal : 'The channel was added. Send a test message.',
+      main: html`${ofTest === undefined ? null : renderTest(ofTest)}
 ${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, deps.now()), channels)}</section>`}
 ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
 <p class="hint">A channel's target is never shown again: to change it, remove the channel and add a new one. Add at least two channels, because Quittance reports a failing channel through the others.</p>`,
     };
   });
   addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
-    const { channelId = '' } = request.params as { channelId?: string };
-    const wanted = testChannel.read({ channelId }, deps.now());
-    await perform(testChannel, deps, visit.actor, wanted);
+    const channelId = pathPart(request, 'channelId');
+    await performFor(deps, visit, testChannel, { channelId });
     return `${CHANNELS_PAGE}?tested=${channelId}`;
   });
   addForm(routes, deps, {
@@ -278,12 +181,12 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
     }),
     path: `${CHANNELS_PAGE}/new/:kind`,
     find: async ({ request }) => {
-      const { kind = '' } = request.params as { kind?: string };
+      const kind = pathPart(request, 'kind');
       if (!isKind(kind)) throw new AppError('NOT_FOUND', `there is no channel kind ${clip(kind)}`);
       return kind;
     },
     show: (_visit, kind) => ({
-      ...{ title: `New channel: ${KIND_NAMES[kind]}`, about: null, fields: channelFields(kind) },
+      ...{ title: `New channel: ${KIND_NAMES[kind]}`, fields: channelFields(kind) },
       ...{ button: 'Add', back: CHANNELS_PAGE },
       consequence: html`<p>The channel receives all open alarms now, and every new alarm. Its target is encrypted: Quittance shows it once more when you confirm, and never again.</p>`,
     }),
@@ -301,7 +204,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
     path: `${CHANNELS_PAGE}/:channelId/remove`,
     find: (asked) => findChannel(deps, asked),
     show: (_visit, { name, kind, shown }) => ({
-      ...{ title: 'Remove a channel', about: null, fields: [], button: 'Remove permanently', back: CHANNELS_PAGE },
+      ...{ title: 'Remove a channel', button: 'Remove permanently', back: CHANNELS_PAGE },
       consequence: html`<p>The channel receives no further messages, not even messages that are waiting. Quittance erases its target.</p>${facts(
         [
           ['Name', outside(name, 100)],
@@ -317,7 +220,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
 const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, text);
 
 async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
-  const { channelId = '' } = request.params as { channelId?: string };
+  const channelId = pathPart(request, 'channelId');
   const channel = (await listChannels.run(deps, visit.actor, {})).data.find((each) => each.channelId === channelId);
   if (channel === undefined) throw new AppError('NOT_FOUND', `there is no channel ${clip(channelId)}`);
   return channel;
@@ -335,46 +238,27 @@ const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
 };
 
 const WIDE = html` dir="ltr" maxlength="2048" autocapitalize="off" spellcheck="false"`;
+const wide = (name: string, label: string, hint?: string) =>
+  line(name, label, { more: WIDE, ...(hint === undefined ? {} : { hint }) });
 const TARGET: Readonly<Record<(typeof CHANNEL_FIELDS)[ChannelKind]['needs'][number], FormField>> = {
-  url: { kind: 'line', name: 'url', label: 'URL', more: WIDE },
-  from: { kind: 'line', name: 'from', label: 'From', more: WIDE, hint: 'Sender address.' },
-  to: {
-    kind: 'lines',
-    name: 'to',
-    label: 'To',
-    more: html` dir="ltr"`,
-    hint: 'E-mail addresses, one per line; at most 20.',
-  },
-  token: { kind: 'line', name: 'accessToken', label: 'Token', more: WIDE },
-  chat: {
-    kind: 'line',
-    name: 'chat',
-    label: 'Chat',
-    more: WIDE,
-    hint: 'Chat id, such as -1001234567890, or @channelname.',
-  },
-  secret: {
-    kind: 'line',
-    name: 'secret',
-    label: 'Secret',
-    more: WIDE,
-    hint: 'Leave empty to generate a secret, which is shown once.',
-  },
+  url: wide('url', 'URL'),
+  from: wide('from', 'From', 'Sender address.'),
+  to: lines('to', 'To', { more: html` dir="ltr"`, hint: 'E-mail addresses, one per line; at most 20.' }),
+  token: wide('accessToken', 'Token'),
+  chat: wide('chat', 'Chat', 'Chat id, such as -1001234567890, or @channelname.'),
+  secret: wide('secret', 'Secret', 'Leave empty to generate a secret, which is shown once.'),
 };
 
-const TIMES: readonly FormField[] = [
-  {
-    ...{ kind: 'line', name: 'quiet', label: 'Quiet hours (optional)', more: html` placeholder="22:00-07:00"` },
+const TIMES = [
+  line('quiet', 'Quiet hours (optional)', {
+    more: html` placeholder="22:00-07:00"`,
     hint: 'During these hours, Quittance sends only urgent messages.',
-  },
-  {
-    ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
+  }),
+  line('summary', 'Daily summary (optional)', {
+    more: html` placeholder="08:00"`,
     hint: 'The open alarms, and the payments from the last 24 hours.',
-  },
-  {
-    ...{ kind: 'line', name: 'timeZone', label: 'Time zone for these times (optional)' },
-    hint: 'For example, Europe/Berlin. Default: UTC.',
-  },
+  }),
+  line('timeZone', 'Time zone for these times (optional)', { hint: 'For example, Europe/Berlin. Default: UTC.' }),
 ];
 
 /** Returns the fields for a kind of channel. */
@@ -389,12 +273,11 @@ function channelFields(kind: ChannelKind): FormField[] {
     };
   });
   return [
-    { ...{ kind: 'line', name: 'name', label: 'Name (optional)' }, hint: 'Default: the kind of channel.' },
+    line('name', 'Name (optional)', { hint: 'Default: the kind of channel.' }),
     ...target,
-    {
-      ...{ kind: 'check', name: 'isOwnNetwork', label: 'The server is in my own network' },
+    check('isOwnNetwork', 'The server is in my own network', {
       hint: 'Allows private addresses, http://, and servers without TLS or with a self-signed certificate.',
-    },
+    }),
     ...TIMES,
   ];
 }
@@ -423,27 +306,27 @@ function renderTest({ failingSince, lastError, name }: ChannelView): Html {
   );
 }
 
-function columnsFor(visit: Visit, now: UnixMs) {
+function columnsFor(visit: Visit, now: UnixMs): Column<ChannelView>[] {
   const at = ({ channelId }: ChannelView) => `${CHANNELS_PAGE}/${channelId}`;
   const canTest = isAllowed(visit.actor, 'testChannel');
   const canRemove = isAllowed(visit.actor, 'removeChannel');
   return [
-    ['Name', ({ name }: ChannelView) => outside(name, 100)],
-    ['Kind', ({ kind }: ChannelView) => KIND_NAMES[kind]],
-    ['Target', ({ shown }: ChannelView) => outside(shown, 300)],
+    ['Name', ({ name }) => outside(name, 100)],
+    ['Kind', ({ kind }) => KIND_NAMES[kind]],
+    ['Target', ({ shown }) => outside(shown, 300)],
     ['Quiet hours', describeTimes],
-    ['State', (channel: ChannelView) => describeState(channel, now)],
+    ['State', (channel) => describeState(channel, now)],
     [
       'Test',
-      (channel: ChannelView) =>
+      (channel) =>
         canTest ? oneClick(visit, `${at(channel)}/test`, html`Test <span class="unseen">${channel.name}</span>`) : '–',
     ],
     [
       'Actions',
-      (channel: ChannelView) =>
+      (channel) =>
         canRemove ? html`<a href="${at(channel)}/remove">Remove <span class="unseen">${channel.name}</span></a>` : '–',
     ],
-  ] as const;
+  ];
 }
 
 function describeTimes({ quiet, summary, timeZone }: ChannelView): Html | string {

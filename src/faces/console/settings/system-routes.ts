@@ -7,12 +7,10 @@ import { showEnvironment, showSystem } from '../../operator/system/show-system.t
 import type { SettingView, SystemView } from '../../operator/system/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/form.ts';
-
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Column, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
 import { readQuery, type Visit } from '../page/visit.ts';
-
 import { renderText } from '../page/words.ts';
 
 /** Adds the pages about the process, its settings, and problems around it. */
@@ -61,13 +59,10 @@ ${parts}`,
     find: async ({ visit }) => {
       const { data } = await showEnvironment(deps, visit.actor);
       if (hasBackups(data)) return null;
-      throw new AppError(
-        'CONFLICT',
-        'no backup directory is configured: set QUITTANCE_BACKUP_DIR and restart the service',
-      );
+      throw new AppError('CONFLICT', NO_BACKUP_DIR);
     },
     show: () => ({
-      ...{ title: 'Back up now', about: null, fields: [], button: 'Back up now', back: '/settings/system' },
+      ...{ title: 'Back up now', button: 'Back up now', back: '/settings/system' },
       consequence: html`<p>The watcher process writes the whole ledger to its backup directory, restores the backup to a temporary database, and compares the two. Orders and payments continue in the meantime. Finally, the watcher process deletes the oldest backups, and keeps the configured number.</p>`,
     }),
     read: () => null,
@@ -75,6 +70,8 @@ ${parts}`,
     done: () => ({ goTo: '/settings/system' }),
   });
 }
+
+const NO_BACKUP_DIR = 'no backup directory is configured: set QUITTANCE_BACKUP_DIR and restart the service';
 
 const HEADINGS: Readonly<Record<State, string>> = {
   failed: 'Failed',

@@ -23,10 +23,10 @@ import { clientOf } from '../../web/client-address.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import type { StepUp } from '../page/console-deps.ts';
-import { createAnswerError, describeProblem, HEADERS, type Page, sendPage } from '../page/layout.ts';
-import { alert, ltr, time } from '../page/pieces.ts';
+import { createAnswerError, describeMistake, HEADERS, type Page, sendPage } from '../page/layout.ts';
+import { ltr, time } from '../page/pieces.ts';
 import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
-import { type Fields, readPostedForm, readQuery } from '../page/visit.ts';
+import { type Fields, pathPart, readPostedForm, readQuery } from '../page/visit.ts';
 
 /**
  * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts in the domain from setting or reading it. Without
@@ -167,7 +167,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
   addInvitationRoutes(add, deps, begin);
   if (sandboxToken === undefined) return;
   add('GET', '/sandbox/:token', async (request, reply) => {
-    const { token } = request.params as { token: string };
+    const token = pathPart(request, 'token');
     if (!isSame(token, sandboxToken))
       throw new AppError(
         'NOT_FOUND',
@@ -197,18 +197,19 @@ function addInvitationRoutes(
   begin: (reply: FastifyReply, token: string) => void,
 ): void {
   const show = async (request: FastifyRequest, reply: FastifyReply, problem: Html | null) => {
-    const { token } = request.params as { token: string };
+    const token = pathPart(request, 'token');
     const invitation = await openInvitation(people(), token);
     if (invitation === null)
       throw new AppError(
         'NOT_FOUND',
         'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link',
       );
-    return sendPage(request, reply, null, invitationPage({ invitation, path: `${INVITATION_PATH}${token}`, problem }));
+    const page = invitationPage(invitation, `${INVITATION_PATH}${token}`);
+    return sendPage(request, reply, null, { ...page, problem });
   };
   add('GET', `${INVITATION_PATH}:token`, (request, reply) => show(request, reply, null));
   add('POST', `${INVITATION_PATH}:token`, async (request, reply) => {
-    const { token } = request.params as { token: string };
+    const token = pathPart(request, 'token');
     const form = readPostedForm(request, ['password', 'code', 'passkey', 'name', 'login']);
     try {
       const redeemed = await redeemInvitation(people(), fromOf(request), token, readRedemption(form));
@@ -217,8 +218,7 @@ function addInvitationRoutes(
       if (recoveryCodes.length === 0) return reply.headers(HEADERS).redirect('/', 303);
       return sendPage(request, reply, null, recoveryCodesPage(recoveryCodes));
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-      return show(request, reply, html`${describeProblem(error)}`);
+      return show(request, reply, describeMistake(error));
     }
   });
 }
@@ -245,19 +245,15 @@ function ownPath(next: string | undefined): string {
   return next !== undefined && /^\/(?![/\\])[!-[\]-~]*$/.test(next) ? next : '/';
 }
 
-type Shown = { invitation: OpenInvitation; path: string; problem: Html | null };
-
 /** The page where an invited person chooses how to sign in. Opening it doesn't use up the invitation. */
-function invitationPage({ invitation, path, problem }: Shown): Page {
-  const { person, kind, expiresAt, passkey, totp } = invitation;
+function invitationPage({ person, kind, expiresAt, passkey, totp }: OpenInvitation, path: string): Page {
   const what =
     kind === 'invite'
       ? html`You are invited as <strong>${person.role}</strong>.`
       : html`Set up your sign-in again. Your previous sign-in methods no longer work.`;
   return {
     title: kind === 'invite' ? `Welcome, ${person.name}` : `Hello, ${person.name}`,
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`${problem === null ? null : alert(problem)}
+    main: html`
 <p>${what} Your login is ${ltr(person.login)}. This link works only once, and expires at ${time(toIso(expiresAt))} UTC.</p>
 ${passkey === null ? null : renderPasskey(passkey, path)}
 <form method="post" action="${path}" class="card fields">

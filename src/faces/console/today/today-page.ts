@@ -5,7 +5,7 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type ConcernView, MAX_SHARED, type TodayView } from '../../operator/today/show-today.ts';
 import { type Html, html } from '../../web/html.ts';
 import { MARK, type Page } from '../page/layout.ts';
-import { duration, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
+import { badge, type Column, duration, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 
@@ -74,36 +74,24 @@ type Step = TodayView['setUp'][number]['step'];
 /** A link to a page for an action. */
 type Way = { action: ActionName; path: string; label: string };
 
-const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
-  address: {
-    title: 'Add an address from your wallet',
-    way: { action: 'addAddresses', path: '/addresses/add', label: 'Add addresses' },
-  },
-  key: {
-    title: 'Create an API key for your shop',
-    way: { action: 'createKey', path: '/settings/keys/new', label: 'Create API key' },
-  },
-  webhook: {
-    title: 'Add a webhook for payment notifications',
-    way: { action: 'addEndpoint', path: '/webhooks/add', label: 'Add a webhook' },
-  },
-  payment: {
-    title: 'Receive the first payment',
-    way: { action: 'createInvoiceByHand', path: '/invoices/new', label: 'Create invoice' },
-    hint: html`<p class="hint">Pay the invoice from another wallet.</p>`,
-  },
-  notifications: {
-    title: 'Set up alarm notifications',
-    way: { action: 'addChannel', path: '/settings/notifications', label: 'Add a channel' },
-  },
-  backup: {
-    title: 'Make the first backup',
-    way: { action: 'showSystem', path: '/settings/system', label: 'Backups' },
-  },
-  attestation: {
-    ...{ title: 'Sign your addresses', way: null },
-    hint: html`<p class="hint">Do this from the command line, with a signing key that you do not store on the server: see docs/guides/signed-addresses.md.</p>`,
-  },
+const to = (action: ActionName, path: string, label: string): Way => ({ action, path, label });
+
+const STEPS: Record<Step, readonly [title: string, way: Way | null, hint?: Html]> = {
+  address: ['Add an address from your wallet', to('addAddresses', '/addresses/add', 'Add addresses')],
+  key: ['Create an API key for your shop', to('createKey', '/settings/keys/new', 'Create API key')],
+  webhook: ['Add a webhook for payment notifications', to('addEndpoint', '/webhooks/add', 'Add a webhook')],
+  payment: [
+    'Receive the first payment',
+    to('createInvoiceByHand', '/invoices/new', 'Create invoice'),
+    html`<p class="hint">Pay the invoice from another wallet.</p>`,
+  ],
+  notifications: ['Set up alarm notifications', to('addChannel', '/settings/notifications', 'Add a channel')],
+  backup: ['Make the first backup', to('showSystem', '/settings/system', 'Backups')],
+  attestation: [
+    'Sign your addresses',
+    null,
+    html`<p class="hint">Do this from the command line, with a signing key that you do not store on the server: see docs/guides/signed-addresses.md.</p>`,
+  ],
 };
 
 const OPEN = html`<svg aria-hidden="true" width="24" height="24" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"><circle cx="12" cy="12" r="10"/></svg>`;
@@ -111,7 +99,7 @@ const OPEN = html`<svg aria-hidden="true" width="24" height="24" viewBox="0 0 24
 function renderSetUp(visit: Visit, project: ListedProjectView, { setUp }: TodayView): Html {
   const next = setUp.find(({ isDone }) => !isDone);
   const items = setUp.map(({ step, isDone }) => {
-    const { title, way, hint = null } = STEPS[step];
+    const [title, way, hint = null] = STEPS[step];
     const how = step === next?.step ? html`${way && renderWay(visit, project, way)}${hint}` : null;
     const mark = isDone ? MARK : OPEN;
     return html`<li${isDone ? html` class="done"` : null}>${mark}<div><span class="unseen">${isDone ? 'Done: ' : 'To do: '}</span>${title}${how}</div></li>`;
@@ -153,10 +141,7 @@ function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: no
     return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} has not been scanned yet${why === null ? null : html`: ${renderKept(why, 300)}`}.</p></section>`;
   }
   const age = duration(Date.parse(now) - Date.parse(headAt));
-  const state =
-    why === null
-      ? html`<span class="badge" data-state="PAID">Up to date</span>`
-      : html`<span class="badge" data-state="CONFIRMING">Behind</span>`;
+  const state = why === null ? badge('Up to date', 'PAID') : badge('Behind', 'CONFIRMING');
   const reason = why === null ? null : html`<p>${renderKept(why, 300)}</p>`;
   const closer = isAllowed(visit.actor, 'showStatus')
     ? html`<p><a href="${urlTo(visit, '/chain', project)}">Details</a></p>`
@@ -186,11 +171,11 @@ function renderDays(days: Days): Html {
   });
   const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? ''];
   const rows = days.filter(({ count }) => count > 0).toReversed();
-  const columns = [
-    ['Day (UTC)', ({ day }: Days[number]) => ltr(day)],
-    ['Paid', ({ count }: Days[number]) => number(count), 'number'],
-    ['USDT', ({ amount }: Days[number]) => money(amount), 'number'],
-  ] as const;
+  const columns: Column<Days[number]>[] = [
+    ['Day (UTC)', ({ day }) => ltr(day)],
+    ['Paid', ({ count }) => number(count), 'number'],
+    ['USDT', ({ amount }) => money(amount), 'number'],
+  ];
   const shown =
     rows.length === 0 ? html`<p class="hint">No payments on these days.</p>` : table('Payments by day', columns, rows);
   return html`<svg class="chart" role="img" aria-label="USDT paid on each of the last ${days.length} days; the table below has the figures" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">${bars}</svg>

@@ -30,12 +30,13 @@ import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import {
-  alert,
   badge,
   type Column,
   copyButton,
   facts,
   field,
+  hidden,
+  invoiceBadge,
   live,
   liveNone,
   liveRows,
@@ -43,13 +44,13 @@ import {
   money,
   number,
   outside,
+  pager,
   shortAddress,
   table,
   time,
 } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
+import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type Fields, needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** The maximum number of transfers per page whose causes are searched. */
@@ -61,7 +62,7 @@ export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): vo
   get('/unmatched/:transferId', 'showTransfers', async (asked) => {
     readQuery(asked.request, []);
     const { transfer, project } = await find(deps, asked);
-    return transferPage(asked.visit, project, { transfer, filled: {}, problem: null });
+    return transferPage(asked.visit, project, transfer, {});
   });
   post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
 }
@@ -72,32 +73,30 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const project = needProject(visit, query.project);
   const { projectId } = project;
   const state = readChoice('state', query.state, STATES) ?? 'open';
-  const wanted = listTransfers.read({ projectId, state, before: query.before, limit: PAGE_SIZE }, deps.now());
-  const { view: list } = await perform(listTransfers, deps, visit.actor, wanted);
+  const given = { projectId, state, before: query.before, limit: PAGE_SIZE };
+  const { view: list } = await performFor(deps, visit, listTransfers, given);
+  const urlOf = (of: State, before?: string) =>
+    urlTo(visit, '/unmatched', project, { state: of === 'open' ? undefined : of, before });
   const links = STATES.map((each) => {
     const here = each === state ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlTo(visit, '/unmatched', project, { state: each === 'open' ? undefined : each })}"${here}>${NAMES[each]}</a></li>`;
+    return html`<li><a href="${urlOf(each)}"${here}>${NAMES[each]}</a></li>`;
   });
-  const next = list.nextBefore;
-  const filters = { state: state === 'open' ? undefined : state };
-  const older =
-    next === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/unmatched', project, { ...filters, before: next })}">Older transfers</a>`;
+  const older = list.nextBefore && urlOf(state, list.nextBefore);
   return {
     title: 'Unmatched transfers',
     about: project,
-    main: html`${query.resolved === undefined ? null : html`<p class="good" role="status">The decision was recorded. No invoice was changed.</p>`}
+    said: query.resolved === undefined ? null : 'The decision was recorded. No invoice was changed.',
+    main: html`
 ${renderSums(list)}
 <nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
 ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Unmatched transfers: those with questions from payers first, then the newest', COLUMNS, list.data))}
-<div class="pager">${older}${query.before === undefined ? null : html`<a href="${urlTo(visit, '/unmatched', project, filters)}">Newest</a>`}</div>`,
+${pager({ older, text: 'Older transfers', newest: query.before === undefined ? null : urlOf(state) })}`,
   };
 }
 
 /** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
-  const { transferId = '' } = request.params as { transferId?: string };
+  const transferId = pathPart(request, 'transferId');
   const unknown = new AppError(
     'NOT_FOUND',
     `transfer ${clip(transferId)} does not exist, or you do not have access to it`,
@@ -118,8 +117,9 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const filled = readPostedForm(request, RESOLVE_FIELDS);
   const { transfer, project } = await find(deps, asked);
   const { transferId } = transfer;
-  const refuse = (problem: ReturnType<typeof html>, status: number) =>
-    transferPage(visit, project, { transfer, filled, problem, status });
+  const refuse = (problem: Html, status: number) => {
+    return { ...transferPage(visit, project, transfer, filled), problem, status };
+  };
   const taken = tokens.take(`resolve ${transferId}`, filled.token);
   if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`, 409);
   try {
@@ -134,12 +134,10 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 /** Refusals that are shown beside the form. */
 const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 400, CONFLICT: 409 };
 
-type Filled = Fields<(typeof RESOLVE_FIELDS)[number]>;
-
 /**
  * Links a refund to its outgoing transfer. If the refund was sent from a wallet that the ledger doesn't know, the note names it instead.
  */
-async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, filled: Filled): Promise<void> {
+async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, filled: ResolveFields): Promise<void> {
   const { resolution = '', refundTx, elsewhere } = filled;
   const seenAt = filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt;
   const given = { note: filled.note, invoice: filled.invoice?.trim() };
@@ -214,11 +212,7 @@ const COLUMNS: readonly Column<ListedTransferView>[] = [
       return near === null ? '–' : linkInvoice(near);
     },
   ],
-  [
-    'Decision',
-    ({ resolution }) =>
-      resolution === null ? html`<span class="badge" data-state="CONFIRMING">Waiting</span>` : RESOLVED[resolution],
-  ],
+  ['Decision', ({ resolution }) => (resolution === null ? badge('Waiting', 'CONFIRMING') : RESOLVED[resolution])],
 ];
 
 /** On a sandbox's network, anyone can make such a mistake on purpose to try this page. */
@@ -249,22 +243,16 @@ const MEANINGS: Record<ResolutionKind, string> = {
 const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'elsewhere', 'note', 'token', 'seenAt'] as const;
 type ResolveFields = Fields<(typeof RESOLVE_FIELDS)[number]>;
 
-type Shown = { transfer: TransferView; filled: ResolveFields; problem: Html | null; status?: number };
-
 /** Shows an unmatched transfer with its likely causes, and the form for the decision. */
-function transferPage(visit: Visit, project: ListedProjectView, { transfer, filled, problem, status }: Shown): Page {
+function transferPage(visit: Visit, about: ListedProjectView, transfer: TransferView, filled: ResolveFields): Page {
   const { amount, from, to, txId, kind, invoice, takenBack, causes, claims, resolutions, evidence, refund } = transfer;
   const inForce = resolutions.at(-1) ?? null;
   const isDecided = kind === 'matched' || takenBack !== null;
   const state = isDecided ? null : inForce === null ? 'Waiting' : RESOLVED[inForce.resolution];
   return {
-    title: `${amount} USDT`,
-    about: project,
-    ...(state === null
-      ? {}
-      : { beside: html`<span class="badge" data-state="${inForce === null ? 'CONFIRMING' : 'PAID'}">${state}</span>` }),
-    ...(status === undefined ? {} : { status }),
-    main: html`${problem === null ? null : alert(problem)}
+    ...{ title: `${amount} USDT`, about },
+    beside: state === null ? null : badge(state, inForce === null ? 'CONFIRMING' : 'PAID'),
+    main: html`
 ${takenBack === null ? null : html`<p class="notice">This transfer was annulled, because it is not on the chain. It no longer counts.</p>`}
 ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is nothing to decide.</p>` : renderCauses(causes)}
 ${renderClaims(claims, isDecided || inForce !== null)}
@@ -278,7 +266,7 @@ ${renderClaims(claims, isDecided || inForce !== null)}
         'Invoice',
         invoice === null
           ? null
-          : html`<a href="/invoices/${invoice.invoiceId}">${outside(invoice.externalId)}</a> ${badge(invoice.status)}`,
+          : html`<a href="/invoices/${invoice.invoiceId}">${outside(invoice.externalId)}</a> ${invoiceBadge(invoice.status)}`,
       ],
       [
         'Shown by',
@@ -294,7 +282,7 @@ ${live('decisions', renderDecisions(resolutions))}`,
 function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html {
   if (claims.length === 0) return html``;
   const items = claims.map(({ invoice: { invoiceId, externalId, status }, claimedAt }) => {
-    return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${badge(status)} <span class="hint">since ${time(claimedAt)} UTC</span></li>`;
+    return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${invoiceBadge(status)} <span class="hint">since ${time(claimedAt)} UTC</span></li>`;
   });
   const until = isDecided
     ? null
@@ -314,7 +302,7 @@ function renderRefund({ txId, from, blockTime, blockNumber }: RefundView): Html 
 function renderCauses(causes: readonly CauseView[]): Html {
   const items = causes.map(({ code, confidence, explanation, invoices }) => {
     const near = invoices.slice(0, MAX_NEAR).map(({ invoiceId, externalId, status, payableAmount, difference }) => {
-      return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${badge(status)} <span class="hint">to pay ${ltr(payableAmount)}, difference ${ltr(difference)}</span></li>`;
+      return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${invoiceBadge(status)} <span class="hint">to pay ${ltr(payableAmount)}, difference ${ltr(difference)}</span></li>`;
     });
     return html`<li><p><strong>${CAUSES[code].title}</strong> <small class="hint">certainty ${confidence}</small><br><bdi>${explanation}</bdi></p>${near.length === 0 ? null : html`<ul>${near}</ul>`}</li>`;
   });
@@ -347,7 +335,7 @@ function renderForm(
   });
   const before = inForce === null ? null : html` The previous decision stays in the list above.`;
   return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Change the decision'}</h2>
-<form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
+<form method="post" action="/unmatched/${transferId}">${hidden('token', visit.token(`resolve ${transferId}`))}${hidden('seenAt', inForce?.resolvedAt ?? 'never')}
 <fieldset><legend>What did you do with the ${amount} USDT?</legend>${choices}</fieldset>
 ${field('refundTx', 'Refund transaction (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must contain it as a transfer of the full amount to the sender, from an address of this project. Your shop is notified.')}
 <label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund was sent from a different wallet or to a different address: record it only in the note</label>

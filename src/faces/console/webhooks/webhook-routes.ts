@@ -1,8 +1,6 @@
-import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES } from '../../../core/domain/event.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { readChoice } from '../../operator/input/readers.ts';
-import { perform } from '../../operator/operation.ts';
 import { listAdapters } from '../../operator/subjects/adapters.ts';
 import {
   type AttemptView,
@@ -27,16 +25,17 @@ import {
   updateEndpoint,
 } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
-
+import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { describeProblem, type Page } from '../page/layout.ts';
+import { describeMistake, type Page } from '../page/layout.ts';
 import {
   alert,
+  badge,
   type Column,
   copyButton,
   facts,
   field,
+  hidden,
   live,
   ltr,
   number,
@@ -45,9 +44,8 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
+import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type Fields, needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import {
   asUnknown,
@@ -91,21 +89,20 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
   get('/events/:eventId', 'showDelivery', async (asked) => {
     const { sent } = readQuery(asked.request, ['sent']);
-    const said = sent === undefined ? null : html`Quittance is sending the event again.`;
-    return eventPage(asked.visit, ...(await findEvent(deps, asked, said)));
+    const said = sent === undefined ? null : 'Quittance is sending the event again.';
+    return { ...eventPage(asked.visit, ...(await findEvent(deps, asked))), said };
   });
   addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
-    const [, { event }] = await findEvent(deps, asked, null);
-    const wanted = replayEvents.read({ events: [event.eventId], isConfirmed: true }, deps.now());
-    await perform(replayEvents, deps, asked.visit.actor, wanted);
-    return `/events/${event.eventId}?sent=1`;
+    const [, { eventId }] = await findEvent(deps, asked);
+    await performFor(deps, asked.visit, replayEvents, { events: [eventId], isConfirmed: true });
+    return `/events/${eventId}?sent=1`;
   });
 }
 
-async function findEvent(deps: ConsoleDeps, { visit, request }: Asked, said: ReturnType<typeof html> | null) {
-  const { eventId = '' } = request.params as { eventId?: string };
+async function findEvent(deps: ConsoleDeps, { visit, request }: Asked) {
+  const eventId = pathPart(request, 'eventId');
   const { view } = await showDelivery.run(deps, visit.actor, { eventId }).catch(asUnknown);
-  return [needProject(visit, view.projectId), { event: view, said }] as const;
+  return [needProject(visit, view.projectId), view] as const;
 }
 
 async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
@@ -114,14 +111,10 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { project, ...endpoint } = await findEndpoint(deps, asked);
   const state = readChoice('status', query.status, DELIVERY_STATES) ?? 'all';
   const status = state === 'all' ? undefined : state;
-  const { endpointId } = endpoint;
-  const wanted = listDeliveries.read(
-    { endpoint: endpointId, status, before: query.before, limit: PAGE_SIZE },
-    deps.now(),
-  );
-  const { view } = await perform(listDeliveries, deps, visit.actor, wanted);
-  const isFirst = query.before === undefined;
-  return endpointPage(visit, project, { endpoint, list: view, state, said: saidOf(query), isFirst, now: deps.now() });
+  const given = { endpoint: endpoint.endpointId, status, before: query.before, limit: PAGE_SIZE };
+  const { view: list } = await performFor(deps, visit, listDeliveries, given);
+  const shown = { endpoint, list, state, isFirst: query.before === undefined, now: deps.now() };
+  return { ...endpointPage(visit, project, shown), said: saidOf(query) };
 }
 
 function saidOf({ enabled, missed, replayed }: Fields) {
@@ -137,57 +130,38 @@ const counted = (text: string) => (/^\d{1,9}$/.test(text) ? number(Number(text))
 async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request } = asked;
   const { project: _, ...filled } = readQuery(request, ['project', ...REPLAY_FIELDS]);
-  const { project, url, endpointId, failingSince, disabledAt } = await findEndpoint(deps, asked);
+  const { project, url, failingSince, disabledAt, ...endpoint } = await findEndpoint(deps, asked);
+  const shown = { url, filled, found: null, problem: null };
   if (filled.from === undefined) {
     const since = disabledAt ?? failingSince ?? new Date(deps.now() - DAY_MS).toISOString();
-    return replayPage(visit, project, { url, filled: { from: since }, found: null, problem: null });
+    return replayPage(visit, project, { ...shown, filled: { from: since } });
   }
   try {
-    const { view } = await perform(
-      replayPeriod,
-      deps,
-      visit.actor,
-      readReplay(deps, endpointId, filled, { isDryRun: true }),
-    );
-    return replayPage(visit, project, { url, filled, found: view, problem: null });
+    const { view } = await performFor(deps, visit, replayPeriod, givenOf(endpoint, filled, true));
+    return replayPage(visit, project, { ...shown, found: view });
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    return replayPage(visit, project, {
-      url,
-      filled,
-      found: null,
-      problem: describeProblem(error, { status: 'Which' }),
-    });
+    return replayPage(visit, project, { ...shown, problem: describeMistake(error, { status: 'Which' }) });
   }
 }
 
 const DAY_MS = 86_400_000;
 
-function readReplay({ now }: ConsoleDeps, endpoint: string, filled: Fields, how: { isDryRun: boolean }) {
+function givenOf({ endpointId: endpoint }: { endpointId: string }, filled: Filled, isDryRun: boolean) {
   const { from = '', to, status } = filled;
-  return replayPeriod.read(
-    { endpoint, from, to, status: status === undefined ? status : [status], ...how, isConfirmed: true },
-    now(),
-  );
+  return { endpoint, from, to, status: status === undefined ? status : [status], isDryRun, isConfirmed: true };
 }
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
   const { token, ...filled } = readPostedForm(request, ['token', ...REPLAY_FIELDS]);
-  const { project, url, endpointId } = await findEndpoint(deps, asked);
+  const { project, ...endpoint } = await findEndpoint(deps, asked);
   const taken = tokens.take(visit.path, token);
-  if (taken.kind === 'refused')
-    return {
-      ...replayPage(visit, project, { url, filled, found: null, problem: html`<p>${taken.reason}.</p>` }),
-      status: 409,
-    };
-  const { view } = await perform(
-    replayPeriod,
-    deps,
-    visit.actor,
-    readReplay(deps, endpointId, filled, { isDryRun: false }),
-  );
-  return { goTo: `/webhooks/${endpointId}?replayed=${view.found.total}` };
+  if (taken.kind === 'refused') {
+    const shown = { url: endpoint.url, filled, found: null, problem: html`<p>${taken.reason}.</p>` };
+    return { ...replayPage(visit, project, shown), status: 409 };
+  }
+  const { view } = await performFor(deps, visit, replayPeriod, givenOf(endpoint, filled, false));
+  return { goTo: `/webhooks/${endpoint.endpointId}?replayed=${view.found.total}` };
 }
 
 const REPLAY_FIELDS = ['from', 'to', 'status'] as const;
@@ -230,27 +204,20 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
     [found.delivered, 'delivered before'],
   ] as const;
   const said = parts.flatMap(([count, what]) => (count === 0 ? [] : [`${number(count)} ${what}`]));
-  const kept = REPLAY_FIELDS.flatMap((name) =>
-    filled[name] === undefined ? [] : [html`<input type="hidden" name="${name}" value="${filled[name]}">`],
-  );
+  const kept = REPLAY_FIELDS.flatMap((name) => (filled[name] === undefined ? [] : [hidden(name, filled[name])]));
   return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. Quittance sends the events in order.</p>
-<form method="post" action="${visit.path}"><input type="hidden" name="token" value="${visit.token(visit.path)}">${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
+<form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
 }
 
-type EventPageShown = { event: ShownEventView; said: Html | null };
-
 /** Shows an event with every attempt to deliver it. */
-function eventPage(visit: Visit, project: ListedProjectView, { event, said }: EventPageShown): Page {
+function eventPage(visit: Visit, about: ListedProjectView, event: ShownEventView): Page {
   const { eventId, type, createdAt, deliveries } = event;
   const [first] = deliveries;
-  const again = isAllowed(visit.actor, 'replayEvents')
-    ? oneClick(visit, `/events/${eventId}/replay`, 'Send again')
-    : null;
+  const mayReplay = isAllowed(visit.actor, 'replayEvents');
   return {
-    title: type,
-    about: project,
-    ...(again === null ? {} : { beside: again }),
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+    ...{ title: type, about },
+    beside: mayReplay ? oneClick(visit, `/events/${eventId}/replay`, 'Send again') : null,
+    main: html`
 <section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
       ['Time', html`${time(createdAt)} UTC`],
       ['Event', ltr(eventId)],
@@ -310,9 +277,7 @@ const ATTEMPTS: readonly Column<AttemptView>[] = [
 
 function answerOf({ status, error, webPage }: AttemptView): Html | string {
   if (error !== null) return outside(error, 100);
-  return webPage === null
-    ? String(status)
-    : html`${status} <span class="badge" data-state="CONFIRMING">web page</span>`;
+  return webPage === null ? String(status) : html`${status} ${badge('web page', 'CONFIRMING')}`;
 }
 
 /** Shows the outcome of a test immediately. */
@@ -378,7 +343,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     show: (_visit, endpoint) => ({
       ...{ title: 'New secret', about: endpoint.project },
       consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. Webhooks are also signed with the current secret (fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>) for the time that you choose: update the receiver before this time ends.</p>`,
-      fields: [{ name: 'overlap', label: 'Sign with both for', kind: 'select', options: OVERLAPS, value: '24h' }],
+      fields: [choice('overlap', 'Sign with both for', OVERLAPS, '24h')],
       ...{ button: 'Create new secret', back: `/webhooks/${endpoint.endpointId}` },
     }),
     done: (_visit, { endpointId, project }, { view: { secret, formerSecretEndsAt } }) => ({
@@ -398,7 +363,7 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     show: (_visit, endpoint) => ({
       ...{ title: 'Disable the endpoint', about: endpoint.project },
       consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until you enable the endpoint again. ${undelivered(endpoint)} later. New events are not scheduled for this endpoint, but you can send them later.</p>`,
-      fields: [{ name: 'reason', label: 'Reason (optional)', kind: 'line', more: html` maxlength="200"` }],
+      fields: [line('reason', 'Reason (optional)', { more: html` maxlength="200"` })],
       ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
     }),
     done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
@@ -413,30 +378,16 @@ const OVERLAPS = [
 ] as const;
 
 function targetFields(endpoint: ShownEndpointView | null): FormField[] {
-  const types = endpoint?.eventTypes ?? null;
+  const types: readonly string[] = endpoint?.eventTypes ?? EVENT_TYPES;
   return [
-    {
-      ...{
-        name: 'url',
-        label: 'URL',
-        kind: 'line',
-        value: endpoint?.url,
-        more: html` dir="ltr" maxlength="2000" required`,
-      },
+    line('url', 'URL', {
+      ...{ value: endpoint?.url, more: html` dir="ltr" maxlength="2000" required` },
       hint: 'An https:// URL that this server can reach. Quittance stores a token in the URL, and shows it to everyone who can see this page.',
-    },
-    {
-      ...{ name: 'description', label: 'Description (optional)', kind: 'line', value: endpoint?.description },
-      more: html` maxlength="200"`,
-    },
-    ...EVENT_TYPES.map((type): FormField => {
-      return {
-        name: type,
-        label: `Send ${type}`,
-        kind: 'check',
-        value: types === null || types.includes(type) ? 'yes' : undefined,
-      };
     }),
+    line('description', 'Description (optional)', {
+      ...{ value: endpoint?.description, more: html` maxlength="200"` },
+    }),
+    ...EVENT_TYPES.map((type) => check(type, `Send ${type}`, { isOn: types.includes(type) })),
   ];
 }
 

@@ -9,6 +9,8 @@ import { oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import {
+  type Badge,
+  badge,
   type Column,
   duration,
   facts,
@@ -18,11 +20,12 @@ import {
   ltr,
   number,
   outside,
+  pager,
   table,
   time,
 } from '../page/pieces.ts';
 import type { Asked } from '../page/routes.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, pathPart, urlTo, type Visit } from '../page/visit.ts';
 
 /** Answers the question: do my webhooks arrive? */
 export function webhooksPage(
@@ -37,7 +40,7 @@ export function webhooksPage(
   return {
     title: 'Webhooks',
     about: project,
-    ...(add === null || data.length === 0 ? {} : { beside: add }),
+    beside: data.length === 0 ? null : add,
     main:
       data.length === 0
         ? liveNone(
@@ -57,20 +60,19 @@ const RATES: readonly Column<AdapterView>[] = [
 
 function ageOf({ ageSeconds, isTooOld }: NonNullable<AdapterView['rateSource']>): Html | string {
   const age = duration(ageSeconds * 1000);
-  return isTooOld ? html`<span class="badge" data-state="EXPIRED">Too old: ${age}</span>` : age;
+  return isTooOld ? badge(`Too old: ${age}`, 'EXPIRED') : age;
 }
 
-const STATES = {
-  active: ['PAID', 'Responding'],
-  failing: ['CONFIRMING', 'Failing'],
-  paused: ['CONFIRMING', 'Fails, rests'],
-  disabled: ['EXPIRED', 'Disabled'],
-} as const;
+const STATES: Readonly<Record<ListedEndpointView['status'], Badge>> = {
+  active: ['Responding', 'PAID'],
+  failing: ['Failing', 'CONFIRMING'],
+  paused: ['Fails, rests', 'CONFIRMING'],
+  disabled: ['Disabled', 'EXPIRED'],
+};
 
 function stateBadge({ status, lastAttempt }: Pick<ListedEndpointView, 'status' | 'lastAttempt'>): Html {
   const isPage = status === 'active' && lastAttempt != null && lastAttempt.webPage !== null;
-  const [colour, text] = isPage ? ['CONFIRMING', 'Web page responds'] : STATES[status];
-  return html`<span class="badge" data-state="${colour}">${text}</span>`;
+  return isPage ? badge('Web page responds', 'CONFIRMING') : badge(...STATES[status]);
 }
 
 const ENDPOINTS: readonly Column<ListedEndpointView>[] = [
@@ -100,7 +102,6 @@ type Shown = {
   endpoint: ShownEndpointView;
   list: DeliveryListView;
   state: DeliveryState;
-  said: Html | null;
   isFirst: boolean;
   now: number;
 };
@@ -117,22 +118,19 @@ const TABS: Record<DeliveryState, string> = {
 
 /** Shows one endpoint with the result of each event there. */
 export function endpointPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
-  const { endpoint, list, state, said, isFirst, now } = shown;
-  const path = `/webhooks/${endpoint.endpointId}`;
+  const { endpoint, list, state, isFirst, now } = shown;
+  const urlOf = (of: DeliveryState, before?: string) =>
+    urlTo(visit, `/webhooks/${endpoint.endpointId}`, project, { status: of === 'all' ? undefined : of, before });
   const tabs = DELIVERY_STATES.map((each) => {
     const here = each === state ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlTo(visit, path, project, { status: each === 'all' ? undefined : each })}"${here}>${TABS[each]}</a></li>`;
+    return html`<li><a href="${urlOf(each)}"${here}>${TABS[each]}</a></li>`;
   });
-  const query = { status: state === 'all' ? undefined : state };
-  const older =
-    list.nextBefore === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${urlTo(visit, path, project, { ...query, before: list.nextBefore })}">Older events</a>`;
+  const older = list.nextBefore && urlOf(state, list.nextBefore);
   return {
     title: new URL(endpoint.url).host,
     about: project,
     beside: live('state', stateBadge(endpoint)),
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+    main: html`
 ${live('trouble', html`${renderTrouble(endpoint)}`, { isSpoken: true })}
 ${live('day', renderDay(endpoint, now))}
 ${renderActs(visit, endpoint)}
@@ -151,7 +149,7 @@ ${renderActs(visit, endpoint)}
     ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
 <nav aria-label="Which deliveries"><ul class="tabs">${tabs}</ul></nav>
 ${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No events yet.' : 'None.'}</p>` : table('Events for this endpoint, newest first', DELIVERIES, list.data))}
-<div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, path, project, query)}">Newest</a>`}</div>`,
+${pager({ older, text: 'Older events', newest: isFirst ? null : urlOf(state) })}`,
   };
 }
 
@@ -191,16 +189,13 @@ function renderActs(visit: Visit, { endpointId, status }: ShownEndpointView): Ht
   ]}</div>`;
 }
 
-const DELIVERED = {
-  delivered: ['PAID', 'Delivered'],
-  pending: ['CONFIRMING', 'Waiting'],
-  dead: ['EXPIRED', 'Given up'],
-} as const;
+const DELIVERED: Readonly<Record<DeliveryView['status'], Badge>> = {
+  delivered: ['Delivered', 'PAID'],
+  pending: ['Waiting', 'CONFIRMING'],
+  dead: ['Given up', 'EXPIRED'],
+};
 
-export function deliveryBadge({ status }: Pick<DeliveryView, 'status'>): Html {
-  const [colour, text] = DELIVERED[status];
-  return html`<span class="badge" data-state="${colour}">${text}</span>`;
-}
+export const deliveryBadge = ({ status }: Pick<DeliveryView, 'status'>) => badge(...DELIVERED[status]);
 
 const DELIVERIES: readonly Column<DeliveryView>[] = [
   ['Event', ({ eventId, type }) => html`<a class="row" href="/events/${eventId}">${type}</a>`],
@@ -223,7 +218,7 @@ export type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
 
 /** Finds an endpoint that the visitor may see. Throws `NOT_FOUND`, also for a malformed id. */
 export async function findEndpoint(deps: ConsoleDeps, { visit, request }: Asked) {
-  const { endpointId = '' } = request.params as { endpointId?: string };
+  const endpointId = pathPart(request, 'endpointId');
   const endpoint = await showEndpoint.run(deps, visit.actor, { endpointId }).catch(asUnknown);
   return { ...endpoint, project: needProject(visit, endpoint.projectId) };
 }
