@@ -50,7 +50,7 @@ const folderRules = Object.entries(mayImport).map(([folder, others]) => {
 });
 
 /** The database, the nodes and a watcher are each opened in one place, and what payers are told is taken from one. */
-const opening = ['terminal/(with-database|with-nodes|follow-scratch|payer-words)'];
+const opening = ['terminal/(with-database|with-nodes|follow-scratch)'];
 
 /** What computes, and knows neither the machine nor the time. */
 const PURE = '^(packages/tron/src|src/core/domain)/';

@@ -13,7 +13,6 @@ import { otherPolicyNote } from '../../faces/operator/subjects/addresses.ts';
 import type { Typed } from '../terminal/add-operations.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
-
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 type Input = Parameters<typeof deriveAddresses.read>[0];
@@ -58,7 +57,7 @@ function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Re
   const { autoDerived, autoDeriveLimit } = data;
   const text = `Quittance may derive up to ${autoDeriveLimit} addresses from this key automatically; it has derived ${autoDerived} so far`;
   const next = "set your wallet's gap limit to at least this number; otherwise its balance may look too low";
-  return { data, text, ...(autoDeriveLimit > 0 ? { next } : {}) };
+  return { data, text, next: autoDeriveLimit > 0 ? next : null };
 }
 
 /** A longer list would scroll the added addresses off the screen. */
@@ -83,7 +82,7 @@ function autoNote(limit: number): string {
 }
 
 /** A wallet that counts accounts instead of addresses has the same first address, so #1 alone can't detect such a wallet. */
-export const WALLET_ADVICE =
+const WALLET_ADVICE =
   'also compare #2 and #3 with your wallet: some wallets count accounts instead of addresses, so only #1 matches. If #2 or #3 differs, retire the derived addresses and paste addresses from your wallet instead';
 
 /**

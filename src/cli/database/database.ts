@@ -1,4 +1,3 @@
-import { AppError } from '../../core/domain/errors.ts';
 import { toIso, unixMs } from '../../core/domain/time.ts';
 import { type Column, columnsText } from '../../faces/operator/command-words.ts';
 import {
@@ -8,7 +7,7 @@ import {
   type SharedHome,
   selectSharedDatabases,
 } from '../../faces/operator/system/remove-databases.ts';
-import { askPerson, hasPerson } from '../terminal/ask-person.ts';
+import { confirm } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { refuseServer } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
@@ -21,11 +20,10 @@ export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR)
   return {
     data: { data: homes.map(view) },
     text: homes.length === 0 ? `no database in ${sharedDir}` : columnsText(homes, COLUMNS),
-    ...(orphaned.length === 0
-      ? {}
-      : {
-          next: `next: to delete ${countOf(orphaned)} without a data directory (${sizeOf(orphaned)}), run "quittance database remove"`,
-        }),
+    next:
+      orphaned.length === 0
+        ? null
+        : `next: to delete ${countOf(orphaned)} without a data directory (${sizeOf(orphaned)}), run "quittance database remove"`,
   };
 }
 
@@ -48,7 +46,8 @@ export async function printRemovedDatabases(
   terminal.note(
     'A data directory also appears deleted if it was moved or its disk is not mounted. Check the list first.',
   );
-  if (yes !== true) await confirm(terminal, chosen);
+  const question = `Type yes to delete ${countOf(chosen)} (${sizeOf(chosen)}) permanently: `;
+  if (yes !== true) await confirm(terminal, { question, nothing: 'nothing was deleted' });
   const { removed, failed } = await removeSharedDatabases(chosen);
   return {
     data: { removed: removed.map(view), failed: failed.map(view) },
@@ -58,14 +57,6 @@ export async function printRemovedDatabases(
     ].join('\n'),
     exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
   };
-}
-
-async function confirm(terminal: Terminal, chosen: readonly SharedHome[]): Promise<void> {
-  if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'nothing was deleted: confirm with --yes, or run this in a terminal');
-  }
-  const typed = await askPerson(terminal, `Type yes to delete ${countOf(chosen)} (${sizeOf(chosen)}) permanently: `);
-  if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was deleted');
 }
 
 const STATES: Readonly<Record<SharedHome['state'], string>> = {

@@ -17,7 +17,7 @@ import { now, withDatabase } from '../terminal/with-database.ts';
  * Checks run in parallel, so they need several connections. A starting instance accepts commands within seconds. If it doesn't, that is the
  * problem to report.
  */
-const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
+const OPENING = { takesAnySchema: true, poolSize: 8, patienceMs: 2000 };
 /** A hanging connection may take a long time to close, and the findings shouldn't wait for it. */
 const CLOSING_MS = 1000;
 

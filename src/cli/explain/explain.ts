@@ -1,7 +1,6 @@
 import { toIso } from '../../core/domain/time.ts';
 import type { TimelineEntry } from '../../core/domain/timeline.ts';
 import { formatFields, writeText } from '../../faces/operator/command-words.ts';
-
 import { explainSubjectOperation } from '../../faces/operator/explain/explain.ts';
 import { describeStep, type Explanation, printableText, toView } from '../../faces/operator/explain/explanation.ts';
 import { printable } from '../../faces/operator/input/problems.ts';

@@ -8,7 +8,7 @@ import {
   sealLedger,
   selectChangedRow,
 } from '../../faces/operator/ledger/seal-ledger.ts';
-import { askPerson, hasPerson } from '../terminal/ask-person.ts';
+import { confirm } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 
@@ -16,7 +16,8 @@ import { withDatabase } from '../terminal/with-database.ts';
 
 type Options = { check?: boolean; accept?: string; yes?: boolean; by?: string };
 
-const AS_OWNER = { mayCreate: false, mayMigrate: false, asOwner: true };
+const AS_OWNER = { asOwner: true };
+const QUESTION = { question: 'Type yes to confirm: ', nothing: 'nothing was sealed' };
 
 export async function printSealed(terminal: Terminal, options: Options): Promise<Result> {
   const { check, accept, by } = options;
@@ -32,7 +33,7 @@ export async function printSealed(terminal: Terminal, options: Options): Promise
     terminal,
     async (deps) => {
       terminal.note(BEFORE);
-      await confirm(terminal, options);
+      if (options.yes !== true) await confirm(terminal, QUESTION);
       return sealLedger({ ...deps, onProgress }, actor);
     },
     AS_OWNER,
@@ -50,7 +51,7 @@ async function printAccepted(terminal: Terminal, name: string, options: Options)
     async (deps) => {
       const row = await selectChangedRow(deps, name);
       terminal.note(describeRow(row));
-      await confirm(terminal, options);
+      if (options.yes !== true) await confirm(terminal, QUESTION);
       return acceptRow(deps, actor, row);
     },
     AS_OWNER,
@@ -65,16 +66,6 @@ async function printAccepted(terminal: Terminal, name: string, options: Options)
 function describeRow({ table, id, was, fields }: ChangedRow): string {
   if (was === 'missing') return `${table}:${id} ${WRONG[was]}`;
   return `${table}:${id} ${WRONG[was]}. Its current content:\n${formatFields(fields.map(([field, value]) => [`  ${field}`, value]))}`;
-}
-
-/** A person confirms at the terminal; elsewhere, `--yes` is required. */
-async function confirm(terminal: Terminal, { yes }: Options): Promise<void> {
-  if (yes === true) return;
-  if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'nothing was sealed: confirm with --yes, or run this in a terminal');
-  }
-  const typed = await askPerson(terminal, 'Type yes to confirm: ');
-  if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was sealed');
 }
 
 const WRONG = {

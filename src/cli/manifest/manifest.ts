@@ -23,7 +23,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
-import { describe, readKeys } from './show.ts';
+import { describe, readKeys } from './sign.ts';
 
 type DraftOptions = {
   output: string;
@@ -67,7 +67,7 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
         ['good until', data.notAfter],
         ['addresses', String(data.addresses)],
       ]),
-      describeDifference(data.changes, 'no changes compared with the installed manifest'),
+      data.changes.join('\n') || 'no changes compared with the installed manifest',
       ...data.warnings.map((warning) => `WARNING: ${warning}`),
     ].join('\n\n'),
     next: 'copy the draft to the machine with the signing key, and run: quittance manifest sign',
@@ -88,7 +88,7 @@ export async function printInstalled(terminal: Terminal, file: string): Promise<
         ['in force', data.file],
         ['serial', String(data.serial)],
       ]),
-      describeDifference(data.changes, 'nothing changes'),
+      data.changes.join('\n') || 'nothing changes',
     ].join('\n\n'),
     next: 'services use it within seconds; if several machines run the service, install it on each',
   };
@@ -127,10 +127,6 @@ function settingsOf({ addressManifest }: Config): NonNullable<Config['addressMan
     'CONFIG_INVALID',
     "no manifest is configured here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS to the service's values",
   );
-}
-
-function describeDifference(changes: readonly string[], none: string): string {
-  return changes.length === 0 ? none : changes.join('\n');
 }
 
 function readNetwork(text: string): Network {

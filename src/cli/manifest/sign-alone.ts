@@ -18,6 +18,6 @@ function createSigner(terminal: Terminal) {
     .description('show the content and the signers of a draft or manifest')
     .argument('<file>', 'draft or manifest file')
     .option('--keys <keys>', 'pinned keys, as in QUITTANCE_MANIFEST_KEYS; exits 1 unless enough of them signed it')
-    .action(async (file, options) => print((await import('./show.ts')).printShown(file, options)));
+    .action(async (file, options) => print((await import('./sign.ts')).printShown(file, options)));
   return program;
 }

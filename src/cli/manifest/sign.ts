@@ -1,19 +1,28 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AppError } from '../../core/domain/errors.ts';
-import { SIGNATURE_NAMESPACE } from '../../core/domain/manifest/manifest-signature.ts';
-import { formatFields } from '../../faces/operator/command-words.ts';
+import {
+  type PinnedKeys,
+  parsePinnedKeys,
+  SIGNATURE_NAMESPACE,
+} from '../../core/domain/manifest/manifest-signature.ts';
+import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
 import {
   addSshSignature,
+  checkExpansion,
+  type ManifestView,
   makeSigningKey,
   openSigningKey,
+  readManifestFile,
   readUnsigned,
   signManifest,
   type Unsigned,
+  viewManifest,
   writeNewFile,
 } from '../../faces/operator/manifest/sign-manifest.ts';
-import { askPerson, askSecret, hasPerson } from '../terminal/ask-person.ts';
+import { askSecret, confirm, hasPerson } from '../terminal/ask-person.ts';
+import { EXIT } from '../terminal/describe-error.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
 type PassphraseOption = { passphraseFile?: string };
@@ -45,18 +54,19 @@ export async function printSigned(terminal: Terminal, draft: string, options: Si
     throw new AppError('USAGE', 'use one of --key, --head and --signature to sign the draft');
   }
   const unsigned = await readUnsigned(resolve(draft), options.previous && resolve(options.previous));
-  await confirm(terminal, unsigned, options);
+  terminal.note(describeUnsigned(unsigned));
+  const asked = { question: 'Type yes to sign this: ', nothing: 'nothing was signed' };
+  if (options.yes !== true) await confirm(terminal, { ...asked, advice: 'review the changes and confirm' });
   if (head !== undefined) return printHead(unsigned, resolve(head));
   const path = resolve(output);
+  const sign = async () => {
+    const passphrase = await readPassphrase(terminal, options, false);
+    const privateKey = await openSigningKey({ path: resolve(key ?? ''), passphrase });
+    return signManifest(unsigned, { path, privateKey });
+  };
   const data =
     signature === undefined
-      ? await signManifest(unsigned, {
-          path,
-          privateKey: await openSigningKey({
-            path: resolve(key ?? ''),
-            passphrase: await readPassphrase(terminal, options, false),
-          }),
-        })
+      ? await sign()
       : await addSshSignature(unsigned, { path, signaturePath: resolve(signature) });
   return {
     data,
@@ -78,27 +88,15 @@ async function printHead({ file }: Unsigned, path: string): Promise<Result> {
   };
 }
 
-/** Shows the content to be signed. A person confirms it at the terminal; elsewhere, `--yes` is required. */
-async function confirm(terminal: Terminal, { file, previous, changes }: Unsigned, { yes }: SignOptions): Promise<void> {
+function describeUnsigned({ file, previous, changes }: Unsigned): string {
   const { serial, notAfter, ledgerId } = file.manifest;
-  terminal.note(
-    [
-      `You are about to sign serial ${serial} for the ledger ${ledgerId}, valid until ${notAfter}.`,
-      previous === null
-        ? 'You did not use --previous, so this is the full content. Payers will see these addresses: each one must be in your wallet.'
-        : `Changes since serial ${previous.manifest.serial}:`,
-      ...(changes.length === 0 ? ['  no changes'] : changes.map((change) => `  ${change}`)),
-    ].join('\n'),
-  );
-  if (yes === true) return;
-  if (!hasPerson(terminal)) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      'nothing was signed: review the changes and confirm with --yes, or run this in a terminal',
-    );
-  }
-  const typed = await askPerson(terminal, 'Type yes to sign this: ');
-  if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was signed');
+  return [
+    `You are about to sign serial ${serial} for the ledger ${ledgerId}, valid until ${notAfter}.`,
+    previous === null
+      ? 'You did not use --previous, so this is the full content. Payers will see these addresses: each one must be in your wallet.'
+      : `Changes since serial ${previous.manifest.serial}:`,
+    ...(changes.length === 0 ? ['  no changes'] : changes.map((change) => `  ${change}`)),
+  ].join('\n');
 }
 
 async function readPassphrase(
@@ -121,4 +119,40 @@ async function readPassphrase(
   if (typed === null || typed !== again)
     throw new AppError('INVALID_ARGUMENT', 'the passphrases do not match, so nothing was done');
   return typed;
+}
+
+/** Shows a file's contents, on a machine that knows only the given keys. */
+export async function printShown(path: string, { keys }: { keys?: string }): Promise<Result> {
+  const file = await readManifestFile(resolve(path));
+  checkExpansion(file.manifest);
+  const data = viewManifest(file, keys === undefined ? null : readKeys(keys));
+  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
+}
+
+const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
+  ['NETWORK', 'network'],
+  ['PROJECT', 'projectId'],
+  ['POLICY', 'policy'],
+  ['LARGEST SURCHARGE', 'maxSurcharge'],
+  ['ADDRESSES', 'addresses'],
+  ['RANGES', 'ranges'],
+];
+
+export function describe(view: ManifestView): string {
+  const fields = formatFields([
+    ['serial', String(view.serial)],
+    ['ledger', view.ledgerId],
+    ['good until', view.notAfter],
+    ['digest', view.digest],
+    ['follows', view.previous],
+    ['signed by', view.signers.join(', ') || 'nobody'],
+    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
+  ]);
+  return [fields, columnsText(view.projects, PROJECTS)].filter((part) => part !== '').join('\n\n');
+}
+
+export function readKeys(text: string): PinnedKeys {
+  const parsed = parsePinnedKeys(text);
+  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
+  return parsed.pinned;
 }

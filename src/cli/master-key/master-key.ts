@@ -10,17 +10,11 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
     terminal,
     (deps) => rotateMasterKey({ ...deps, warn: terminal.note }, cliActor(terminal)),
     // Only the owner may give rows another MAC.
-    { mayCreate: false, mayMigrate: false, asOwner: true },
+    { asOwner: true },
   );
   const { source, keyId, isNew, resealed, rows, dropped, droppable, needed } = data;
-  const { lostPeople = [], lostChannels = [] } = data;
-  const lost = [
-    ...data.lostEndpoints,
-    ...(data.isReceiptKeyLost ? ['the receipt signing key'] : []),
-    ...lostPeople,
-    ...lostChannels,
-  ];
-  const next = nextOf(data);
+  const receiptKey = data.isReceiptKeyLost ? ['the receipt signing key'] : [];
+  const lost = [...data.lostEndpoints, ...receiptKey, ...(data.lostPeople ?? []), ...(data.lostChannels ?? [])];
   return {
     data,
     text: formatFields([
@@ -33,31 +27,22 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
       ['needed for rows', needed.map((key) => `${key.keyId} (${key.rows})`).join(', ') || null],
       ['cannot be opened', lost.join(', ') || null],
     ]),
-    ...(next === null ? {} : { next }),
+    next: nextOf(data),
     exitCode: lost.length === 0 ? EXIT.ok : EXIT.failed,
   };
 }
 
-function nextOf({
-  source,
-  isNew,
-  droppable,
-  needed,
-  lostEndpoints,
-  isReceiptKeyLost,
-  lostPeople,
-  lostChannels,
-}: RotatedMasterKeyView): string | null {
-  if (lostEndpoints.length > 0) {
+function nextOf({ source, isNew, droppable, needed, ...lost }: RotatedMasterKeyView): string | null {
+  if (lost.lostEndpoints.length > 0) {
     return 'no configured key decrypts the secrets for these endpoints: add their key or, if it is lost permanently, give each endpoint a new secret with "quittance webhook rotate --key-is-lost"';
   }
-  if (isReceiptKeyLost) {
+  if (lost.isReceiptKeyLost) {
     return 'no configured key decrypts the receipt signing key: add its key or, if it is lost permanently, create a new signing key with "quittance receipt rotate --key-is-lost"';
   }
-  if (lostPeople !== undefined) {
+  if (lost.lostPeople !== undefined) {
     return 'no configured key decrypts the sign-in secrets for these users: add their key or, if it is lost permanently, reset their sign-in with "quittance user reset"';
   }
-  if (lostChannels !== undefined) {
+  if (lost.lostChannels !== undefined) {
     return 'no configured key decrypts the targets for these notification channels: add their key or, if it is lost permanently, remove each with "quittance notify remove" and add it again';
   }
   if (needed.length > 0) {

@@ -102,8 +102,7 @@ export async function runAndPrint(
   operation: LocalOperation,
   { input, file, by }: Typed,
 ): Promise<Result | null> {
-  const [{ readParts }, { runOperation }, { now }] = await Promise.all([
-    import('./run-operation.ts'),
+  const [{ readParts, runOperation }, { now }] = await Promise.all([
     import('./run-operation.ts'),
     import('./with-database.ts'),
   ]);
@@ -126,9 +125,10 @@ export async function runAndPrint(
     throw new AppError('USAGE', refusal);
   }
   const hints = [next ?? null].flat().filter((hint) => hint !== null && hint !== false);
+  const exitCode = hasFailed ? EXIT.failed : EXIT.ok;
   return {
-    ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
-    ...(hints.length === 0 ? {} : { next: hints.map(writeText).join('\n') }),
+    ...{ data: operation.view(outcome), text, exitCode },
+    next: hints.length === 0 ? null : hints.map(writeText).join('\n'),
   };
 }
 

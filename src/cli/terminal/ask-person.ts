@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { AppError } from '../../core/domain/errors.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Whether a person is at the terminal and can be asked. */
@@ -11,6 +12,16 @@ export function hasPerson({ stdin }: Terminal): boolean {
 /** Asks for a line and trims it. Returns `null` at the end of the input or after Ctrl-C. */
 export async function askPerson(terminal: Terminal, question: string): Promise<string | null> {
   return ask(createInterface({ input: terminal.stdin, output: terminal.stderr }), question);
+}
+
+/** A person confirms by typing "yes" at the terminal; elsewhere, `--yes` is required. `nothing` says what wasn't done. */
+export async function confirm(
+  terminal: Terminal,
+  { question, nothing, advice = 'confirm' }: { question: string; nothing: string; advice?: string },
+): Promise<void> {
+  if (!hasPerson(terminal))
+    throw new AppError('INVALID_ARGUMENT', `${nothing}: ${advice} with --yes, or run this in a terminal`);
+  if ((await askPerson(terminal, question)) !== 'yes') throw new AppError('INVALID_ARGUMENT', nothing);
 }
 
 /** Asks for a secret without showing what is typed. */

@@ -3,7 +3,6 @@ import { isLocalNetwork } from '../../core/domain/network.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import type { FollowDeps } from '../../faces/operator/backup/verify-backup.ts';
 import type { Config } from '../../server/config/config.ts';
-import { startService } from '../../server/service.ts';
 import { configuredNetworks, findNetworkConfig } from './select-network.ts';
 
 /** Makes a scratch database follow the chain with the regular watcher and the nodes configured here. */
@@ -16,6 +15,8 @@ export function followScratch(config: Config): FollowDeps['follow'] {
     });
     if (typeof found === 'string') return found;
     const { publicUrl } = found;
+    // Only a verification needs the service, which is large.
+    const { startService } = await import('../../server/service.ts');
     return startService({
       // The rows aren't verified here, because the backup was authenticated, and its rows may need keys that this machine lacks.
       config: {

@@ -38,7 +38,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome, Used 
   if (server === null || !('path' in operation)) {
     const work = async (database: CommandDatabase) =>
       use(await perform(operation, depsOf(terminal, database), actor, wanted));
-    return withDatabase(terminal, work, { mayCreate, mayMigrate: false });
+    return withDatabase(terminal, work, { mayCreate });
   }
   if (by !== undefined) {
     throw new AppError(
@@ -59,13 +59,7 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
     networks: configuredNetworks(config),
     ...{ publicUrl: () => publicUrlOf(config), randomBelow: (n) => randomInt(n) },
     deadlineClock: async () => (await import('../../faces/operator/subjects/invoices.ts')).readDeadlineClock(db),
-    nodes: async () => {
-      const [{ usingNodes }, { describeForPayer }] = await Promise.all([
-        import('./with-nodes.ts'),
-        import('./payer-words.ts'),
-      ]);
-      return { withNodes: (network, work) => usingNodes(terminal, database, network, work), describeForPayer };
-    },
+    nodes: async () => (await import('./with-nodes.ts')).nodeAccess(terminal, database),
   };
 }
 

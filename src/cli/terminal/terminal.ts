@@ -10,7 +10,7 @@ import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
  * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` is for a command that
  * succeeded, but found a problem.
  */
-export type Result = { data: object; text: string; next?: string; exitCode?: ExitCode };
+export type Result = { data: object; text: string; next?: string | null; exitCode?: ExitCode };
 
 /** The parts of the process that a command uses. */
 export type Surroundings = {
@@ -58,7 +58,7 @@ export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, opt
       exitCode = found;
       const shown = options.json ? printableJson(JSON.stringify(data, asWritten, 2)) : text;
       if (shown !== '') stdout.write(`${shown}\n`);
-      if (!options.json && next !== undefined) note(next);
+      if (!options.json) note(next ?? '');
     },
   };
 }
@@ -76,8 +76,6 @@ export function printError(terminal: Terminal, error: DescribedError): void {
 }
 
 export type Print = (result: Promise<Result | null>) => Promise<void>;
-
-export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only project)'] as const;
 
 /** `--allow-ip a,b --allow-ip c` gives three entries. */
 export function collect(text: string, previous: string[] | undefined): string[] {

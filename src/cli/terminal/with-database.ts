@@ -39,9 +39,9 @@ type Opened = Omit<CommandDatabase, 'applied' | 'kind' | 'isStartedHere'>;
 
 type Options = {
   /** Whether to create a missing data directory. */
-  mayCreate: boolean;
+  mayCreate?: boolean;
   /** Whether to apply missing migrations. A new data directory always gets them. */
-  mayMigrate: boolean;
+  mayMigrate?: boolean;
   /**
    * Whether the command changes the schema or does something else that the service may not. It then connects with DATABASE_OWNER_URL, if
    * that is set.
@@ -62,7 +62,7 @@ type Options = {
 export async function withDatabase<Output>(
   terminal: Terminal,
   work: (database: CommandDatabase) => Promise<Output>,
-  options: Options = { mayCreate: false, mayMigrate: false },
+  options: Options = {},
 ): Promise<Output> {
   const config = loadConfig(terminal);
   if (config.databaseUrl !== null) {
@@ -100,7 +100,7 @@ async function withEmbedded<Output>(
   work: (database: CommandDatabase) => Promise<Output>,
   { endTurn, ...options }: Options & { endTurn: () => Promise<void> },
 ): Promise<Output> {
-  const { mayMigrate, asOwner = false, takesAnySchema = false, poolSize, patienceMs } = options;
+  const { mayMigrate = false, asOwner = false, takesAnySchema = false, poolSize, patienceMs } = options;
   const around = { config, note: terminal.note, poolSize };
   const found = await lockUnlessRunning({ dataDir: config.dataDir, patienceMs }, 'instance.lock', () =>
     readRunningPostgres(config.dataDir),
@@ -177,9 +177,6 @@ async function isClusterThere(dataDir: string): Promise<boolean> {
   }
 }
 
-type Locked = { kind: 'locked'; release(): Promise<void> };
-type Running<Connection> = { kind: 'running'; connection: Connection };
-
 /** Another command, or the start of an instance, takes less time than this. */
 const LOCK_PATIENCE_MS = 15_000;
 const LOCK_POLL_MS = 100;
@@ -191,14 +188,14 @@ async function lockUnlessRunning<Found>(
   { dataDir, patienceMs = LOCK_PATIENCE_MS }: { dataDir: string; patienceMs: number | undefined },
   fileName: string,
   findRunning: () => Promise<Found | null>,
-): Promise<Locked | Running<Found>> {
+) {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     const connection = await findRunning();
-    if (connection !== null) return { kind: 'running', connection };
+    if (connection !== null) return { kind: 'running', connection } as const;
     try {
       const lock = await lockDataDir(dataDir, fileName);
-      return { kind: 'locked', release: () => lock.release() };
+      return { kind: 'locked', release: () => lock.release() } as const;
     } catch (error) {
       const isInUse = error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE';
       if (!isInUse || performance.now() > deadlineMs) throw error;

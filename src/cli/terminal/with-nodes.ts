@@ -3,33 +3,40 @@ import { createNodePool, recogniseNodes } from '../../core/chain/nodes/node-pool
 import { createKnownTerms } from '../../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../../core/chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../../core/domain/network.ts';
-import { unixMs } from '../../core/domain/time.ts';
-import { systemClock } from '../../core/runtime/clock.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import { createMetrics } from '../../core/runtime/metrics.ts';
-import type { NodeDeps } from '../../faces/operator/operation.ts';
+import { renderGeneral } from '../../faces/checkout/lookup/answer.ts';
+import { wordsOf } from '../../faces/checkout/words/words.ts';
+import type { NodeAccess, NodeDeps } from '../../faces/operator/operation.ts';
+import { html, plainText } from '../../faces/web/html.ts';
 import { findNetworkConfig } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
-import type { CommandDatabase } from './with-database.ts';
+import { type CommandDatabase, now } from './with-database.ts';
 
 /** A node that is limiting requests or restarting answers again within this time. */
 const PATIENCE_MS = 60_000;
 
+/** Answers about a transaction without an invoice are phrased as on the payment page, in English and without markup. */
+export function nodeAccess(terminal: Pick<Terminal, 'stderr'>, database: Opened): NodeAccess {
+  return {
+    withNodes: (network, work) => usingNodes(terminal, database, network, work),
+    describeForPayer: (answer) => plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer)),
+  };
+}
+
+type Opened = Pick<CommandDatabase, 'db' | 'config'>;
+
 /** Runs `work` with a network's nodes. The requests count against the service's daily budget. */
-export async function usingNodes<Output>(
+async function usingNodes<Output>(
   { stderr }: Pick<Terminal, 'stderr'>,
-  { db, config }: Pick<CommandDatabase, 'db' | 'config'>,
+  { db, config }: Opened,
   network: Network,
   work: (deps: NodeDeps) => Promise<Output>,
 ): Promise<Output> {
   const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
   // No one reads these metrics.
   const metrics = createMetrics();
-  const now = () => unixMs(systemClock.now());
-  const log = createLogger({
-    level: config.logLevel === 'info' ? 'error' : config.logLevel,
-    destination: stderr,
-  });
+  const log = createLogger({ level: config.logLevel === 'info' ? 'error' : config.logLevel, destination: stderr });
   const pool = createNodePool({ network, nodes, now, log, metrics, blockMs: SLOT_MS });
   await recogniseNodes({ db, network, pool });
   try {
