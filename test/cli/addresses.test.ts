@@ -5,15 +5,13 @@ import { startDevnet } from '@quittance/devnet';
 import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { HDKey } from '@scure/bip32';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import type { Network } from '../../src/core/domain/network.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
-import { openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddresses } from '../../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
+import { type CliOutput, newDirectory, openLedger, runCli } from './run-cli.ts';
 
 // Each test starts many commands, one after the other.
 const XPUB =
@@ -24,28 +22,14 @@ const [FIRST, SECOND, THIRD] = [
   'TYJPRrdB5APNeRs4R7fYZSwW3TcrTKw2gx',
 ];
 
-const database = await createTestDatabase();
-const db = openDatabase({
-  connection: database.connection,
-  poolSize: 2,
-  applicationName: 'cli test',
-  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
-  onError: () => undefined,
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const ledger = await openLedger();
+const { db } = ledger;
 
 function cli(args: string[], env: NodeJS.ProcessEnv = {}): Promise<CliOutput> {
-  return runCli(args, { env: { DATABASE_URL: database.connectionString, ...env } });
+  return runCli(args, { env: { ...ledger.env, ...env } });
 }
 
-async function newProject(network: Network = 'nile'): Promise<string> {
-  const id = uuidV7(Date.now(), randomBytes(10));
-  await insertProject(db, { id, name: 'Shop', network, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 });
-  return encodeId('prj', id);
-}
+const newProject = async (network?: Network) => (await ledger.newProject(network)).projectId;
 
 function newAddress(): string {
   return accountToAddress(randomBytes(20).toString('hex') as AccountHex);

@@ -1,31 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { decodeId } from '../../src/core/domain/ids.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
-import { openDatabase } from '../../src/core/store/db/database.ts';
 import { findLogo } from '../../src/core/store/ledger/logos.ts';
 import { findProject } from '../../src/core/store/ledger/projects.ts';
 import { LOGOS } from '../support/logos.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { newDirectory, runCli } from './run-cli.ts';
+import { newDirectory, openLedger, runCli } from './run-cli.ts';
 
-const database = await createTestDatabase();
-const db = openDatabase({
-  connection: database.connection,
-  poolSize: 1,
-  applicationName: 'brand test',
-  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
-  onError: () => undefined,
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { db, env } = await openLedger();
 
 function project(...args: string[]) {
-  return runCli(['project', ...args], { env: { DATABASE_URL: database.connectionString } });
+  return runCli(['project', ...args], { env });
 }
 
 function newFile(content: Uint8Array | string): string {

@@ -1,33 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress, type TronAddress } from '@quittance/tron/address';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import type { Policy } from '../../src/core/domain/policy.ts';
-import { openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { withClient } from '../support/postgres-template.ts';
-import { type CliOutput, runCli } from './run-cli.ts';
+import { type CliOutput, openLedger, runCli } from './run-cli.ts';
 
-const database = await createTestDatabase();
-const db = openDatabase({
-  connection: database.connection,
-  poolSize: 2,
-  applicationName: 'cli test',
-  onError: (error) => {
-    throw error;
-  },
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { db, env, query } = await openLedger();
 
 function capacity(...args: string[]): Promise<CliOutput> {
-  return runCli(['address', 'capacity', ...args], { env: { DATABASE_URL: database.connectionString } });
+  return runCli(['address', 'capacity', ...args], { env });
 }
 
 type Address = { id: string; address: TronAddress };
@@ -51,25 +36,19 @@ async function newProject(policy: Policy, addressCount: number): Promise<{ id: s
 function take(address: Address | undefined, requested: bigint, payable: bigint, daysAgo: number): Promise<unknown> {
   const at = Date.now() - daysAgo * 86_400_000;
   const id = uuidV7(at, randomBytes(10));
-  return withClient(database.owner, (client) =>
-    client.query(
-      `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
-         payable_micro, checkout_token, created_at, expires_at)
-       select $1::uuid, project_id, network, id, $1::uuid::text, $1::uuid::text, $3, $4, $5, $6, $6::timestamptz + interval '30 minutes'
-       from addresses where id = $2`,
-      [id, address?.id, requested.toString(), payable.toString(), randomBytes(8).toString('hex'), new Date(at)],
-    ),
+  return query(
+    `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro,
+       payable_micro, checkout_token, created_at, expires_at)
+     select $1::uuid, project_id, network, id, $1::uuid::text, $1::uuid::text, $3, $4, $5, $6, $6::timestamptz + interval '30 minutes'
+     from addresses where id = $2`,
+    [id, address?.id, requested.toString(), payable.toString(), randomBytes(8).toString('hex'), new Date(at)],
   );
 }
 
 /** Returns when a project was created, to the millisecond, as stored in the database. */
 async function createdAtOf(projectId: string): Promise<string> {
-  const [row] = await withClient(
-    database.owner,
-    async (client) =>
-      (await client.query('select created_at from projects where id = $1', [decodeId('prj', projectId)])).rows,
-  );
-  return row.created_at.toISOString();
+  const [row] = await query('select created_at from projects where id = $1', [decodeId('prj', projectId)]);
+  return new Date(row?.['created_at'] as Date).toISOString();
 }
 
 const wordAt = (requested: bigint, index: number) => codeWords(wordRange(microUsdt(requested), 100n))[index] ?? 0n;
@@ -161,9 +140,7 @@ test('one amount is shown on each active address and in all, under both policies
   const { id, addresses } = await newProject('tail', 3);
   for (let i = 0; i < 9; i++) await take(addresses[0], 25_000_000n, wordAt(25_000_000n, i), 40);
   await take(addresses[2], 25_000_000n, wordAt(25_000_000n, 4), 1);
-  await withClient(database.owner, (client) =>
-    client.query('update addresses set retired_at = now() where id = $1', [addresses[1]?.id]),
-  );
+  await query('update addresses set retired_at = now() where id = $1', [addresses[1]?.id]);
   const { json } = await capacity('--project', id, '--amount', '25', '--json');
   expect(json).toMatchObject({ amount: '25.000000', total: 18, free: 8, used30Days: 1 });
   expect(json.addresses).toEqual([

@@ -7,7 +7,7 @@ import { unixMs } from '../../src/core/domain/time.ts';
 import { clearHalt, setHalt, updateCursor } from '../../src/core/store/chain/cursor.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
-import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
+import { type CliOutput, envOf, newDirectory, runCli } from './run-cli.ts';
 
 let books: Books;
 let made: CheckpointFile;
@@ -23,12 +23,7 @@ beforeAll(async () => {
 afterAll(() => books.stop());
 
 function run(...args: string[]): Promise<CliOutput> {
-  const env = {
-    DATABASE_URL: books.database.connectionString,
-    QUITTANCE_DEVNET_NODES: books.devnet.url,
-    QUITTANCE_DEVNET_USDT: books.devnet.usdtContract,
-  };
-  return runCli(['chain', 'checkpoint', ...args], { env });
+  return runCli(['chain', 'checkpoint', ...args], { env: envOf(books) });
 }
 
 /** Extends the chain and the ledger. */

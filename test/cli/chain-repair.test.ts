@@ -4,7 +4,7 @@ import { encodeId } from '../../src/core/domain/ids.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
-import { type CliOutput, runCli } from './run-cli.ts';
+import { type CliOutput, envOf, runCli } from './run-cli.ts';
 
 let books: Books;
 beforeAll(async () => {
@@ -14,12 +14,7 @@ afterAll(() => books.stop());
 beforeEach(() => books.devnet.setFault());
 
 function run(...args: string[]): Promise<CliOutput> {
-  const env = {
-    DATABASE_URL: books.database.connectionString,
-    QUITTANCE_DEVNET_NODES: books.devnet.url,
-    QUITTANCE_DEVNET_USDT: books.devnet.usdtContract,
-  };
-  return runCli(args, { env });
+  return runCli(args, { env: envOf(books) });
 }
 
 /** Returns the commands that a text recommends, as an operator would type them. */

@@ -7,7 +7,7 @@ import { findHalt, setHalt } from '../../src/core/store/chain/cursor.ts';
 import { acquireLease, releaseLease, watcherLease } from '../../src/core/store/chain/leases.ts';
 import { saveChainStatus } from '../../src/core/store/chain/status.ts';
 import { type Books, startBooks } from '../support/books.ts';
-import { type CliOutput, runCli } from './run-cli.ts';
+import { type CliOutput, envOf, runCli } from './run-cli.ts';
 
 let books: Books;
 let range: { from: number; to: number };
@@ -20,12 +20,7 @@ afterAll(() => books.stop());
 beforeEach(() => books.devnet.setFault());
 
 function run(...args: string[]): Promise<CliOutput> {
-  const env = {
-    DATABASE_URL: books.database.connectionString,
-    QUITTANCE_DEVNET_NODES: books.devnet.url,
-    QUITTANCE_DEVNET_USDT: books.devnet.usdtContract,
-  };
-  return runCli(args, { env });
+  return runCli(args, { env: envOf(books) });
 }
 
 const rangeArgs = () => ['--from', String(range.from), '--to', String(range.to)];

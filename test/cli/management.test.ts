@@ -2,32 +2,18 @@ import { createHash, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AccountHex, accountToAddress, parseAddress } from '@quittance/tron/address';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readApiKey } from '../../src/core/domain/api-key.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import type { Network } from '../../src/core/domain/network.ts';
-import { openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
-import { insertProject } from '../../src/core/store/ledger/projects.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { withClient } from '../support/postgres-template.ts';
-import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
+import { type CliOutput, newDirectory, openLedger, runCli } from './run-cli.ts';
 
-const database = await createTestDatabase();
-const db = openDatabase({
-  connection: database.connection,
-  poolSize: 2,
-  applicationName: 'cli test',
-  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
-  onError: () => undefined,
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const ledger = await openLedger();
+const { database, db, env, query } = ledger;
 
 function cli(...args: string[]): Promise<CliOutput> {
-  return runCli(args, { env: { DATABASE_URL: database.connectionString } });
+  return runCli(args, { env });
 }
 
 let addressCount = 0;
@@ -36,21 +22,13 @@ function newAddress(): string {
   return accountToAddress(addressCount.toString(16).padStart(40, 'a') as AccountHex);
 }
 
-async function newProject(network: Network = 'nile'): Promise<string> {
-  const id = uuidV7(Date.now(), randomBytes(10));
-  await insertProject(db, { id, name: 'Shop', network, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 });
-  return encodeId('prj', id);
-}
+const newProject = async (network?: Network) => (await ledger.newProject(network)).projectId;
 
 async function addAddress(projectId: string, address: string): Promise<void> {
   const parsed = parseAddress(address);
   const project = decodeId('prj', projectId);
   if (parsed.kind !== 'ok' || project === null) throw new Error(`cannot add ${address} to ${projectId}`);
   await insertAddress(db, { ...parsed, id: uuidV7(Date.now(), randomBytes(10)), projectId: project });
-}
-
-function query(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
-  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
 test('with no project yet, commands say how to make one', async () => {

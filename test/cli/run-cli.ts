@@ -1,10 +1,18 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { main } from '../../src/cli/main.ts';
+import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import type { Network } from '../../src/core/domain/network.ts';
+import { openDatabase } from '../../src/core/store/db/database.ts';
+import { insertProject } from '../../src/core/store/ledger/projects.ts';
+import type { Books } from '../support/books.ts';
 import { BUILT_COMMAND } from '../support/command.ts';
+import { createTestDatabase } from '../support/postgres.ts';
+import { withClient } from '../support/postgres-template.ts';
 import { recordSurroundings } from '../support/terminal.ts';
 
 export type CliOutput = { code: number | null; stdout: string; stderr: string; json: CliJson };
@@ -28,6 +36,37 @@ export function newDirectory(): string {
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
+
+/** Opens a ledger for the tests of one file, with the environment of its commands. Closes it after them. */
+export async function openLedger() {
+  const database = await createTestDatabase();
+  const db = openDatabase({
+    ...{ connection: database.connection, poolSize: 2, applicationName: 'cli test' },
+    // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
+    onError: () => undefined,
+  });
+  afterAll(async () => {
+    await db.close();
+    await database.drop();
+  });
+  return {
+    ...{ database, db, env: { DATABASE_URL: database.connectionString } },
+    query: (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
+      withClient(database.owner, async (client) => (await client.query(text, values)).rows),
+    newProject: async (network: Network = 'nile') => {
+      const id = uuidV7(Date.now(), randomBytes(10));
+      await insertProject(db, { id, name: 'Shop', network, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 });
+      return { id, projectId: encodeId('prj', id) };
+    },
+  };
+}
+
+/** The environment of commands that read a ledger and its chain. */
+export const envOf = ({ database, devnet }: Books) => ({
+  DATABASE_URL: database.connectionString,
+  QUITTANCE_DEVNET_NODES: devnet.url,
+  QUITTANCE_DEVNET_USDT: devnet.usdtContract,
+});
 
 /** Runs a command to its end like a process, but in this one, because starting a process takes ten times as long as most commands. */
 export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliOutput> {

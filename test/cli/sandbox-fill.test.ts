@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startBooks } from '../support/books.ts';
 import { withClient } from '../support/postgres-template.ts';
-import { newDirectory, runCli } from './run-cli.ts';
+import { envOf, newDirectory, runCli } from './run-cli.ts';
 
 let books: Awaited<ReturnType<typeof startBooks>>;
 beforeAll(async () => {
@@ -38,12 +38,7 @@ test('a filled ledger has invoices that went every way, each told as it is, and 
     `select (select sum(amount_micro) from transfers) = (select sum(amount_micro) from outgoing_transfers) as same`,
   );
   expect(sums).toEqual([{ same: true }]);
-  const env = {
-    ...sandbox(),
-    QUITTANCE_DEVNET_NODES: books.devnet.url,
-    QUITTANCE_DEVNET_USDT: books.devnet.usdtContract,
-  };
-  const reconciled = await runCli(['reconcile'], { env });
+  const reconciled = await runCli(['reconcile'], { env: { ...sandbox(), ...envOf(books) } });
   expect(reconciled).toMatchObject({ code: 0, stdout: expect.not.stringContaining('DIFFERS') });
 }, 60_000);
 
@@ -76,12 +71,7 @@ test.each([
 });
 
 test('only the ledger of a sandbox is filled', async () => {
-  const env = {
-    ...sandbox(),
-    QUITTANCE_DEVNET_NODES: books.devnet.url,
-    QUITTANCE_DEVNET_USDT: books.devnet.usdtContract,
-  };
-  const configured = await runCli(['sandbox', 'fill', '--json'], { env });
+  const configured = await runCli(['sandbox', 'fill', '--json'], { env: { ...sandbox(), ...envOf(books) } });
   expect(configured).toMatchObject({
     code: 4,
     json: { error: { message: expect.stringContaining('a network is configured') } },

@@ -4,42 +4,22 @@ import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import Schema from 'typebox/schema';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
-import { openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { insertOutgoing } from '../../src/core/store/ledger/outgoing-transfers.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import { insertTransfers, type NewTransfer } from '../../src/core/store/ledger/transfers.ts';
 import { resolveTransfers } from '../../src/faces/operator/subjects/transfer-decisions.ts';
 import { listTransfers, showTransfers } from '../../src/faces/operator/subjects/transfers.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { withClient } from '../support/postgres-template.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
-import { type CliOutput, newDirectory, runCli, startProcess } from './run-cli.ts';
+import { type CliOutput, newDirectory, openLedger, runCli, startProcess } from './run-cli.ts';
 
-const database = await createTestDatabase();
-const db = openDatabase({
-  connection: database.connection,
-  poolSize: 2,
-  applicationName: 'cli test',
-  onError: (error) => {
-    throw error;
-  },
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
-const env = { DATABASE_URL: database.connectionString };
+const { database, db, env, query } = await openLedger();
 
 function cli(...args: string[]): Promise<CliOutput> {
   return runCli(['transfers', ...args], { env });
-}
-
-function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
 }
 
 /** The ids of a test are in the order of their creation. */

@@ -1,35 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import type { UnixMs } from '../../src/core/domain/time.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { findOpenAlarms, raiseAlarm } from '../../src/core/store/chain/alarms.ts';
-import { openDatabase } from '../../src/core/store/db/database.ts';
-import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import { LEASE_MS } from '../../src/core/store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL, insertEvents, type NewEvent } from '../../src/core/store/outbox/events.ts';
-import { createTestDatabase } from '../support/postgres.ts';
-import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
 import { whileWaiting } from '../support/while-waiting.ts';
-import type { CliOutput } from './run-cli.ts';
-import { runCli } from './run-cli.ts';
+import { type CliOutput, openLedger, runCli } from './run-cli.ts';
 
-const database = await createTestDatabase();
-const db = openDatabase({
-  connection: database.connection,
-  poolSize: 2,
-  applicationName: 'cli test',
-  // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
-  onError: () => undefined,
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const ledger = await openLedger();
+const { database, db, query, newProject } = ledger;
 
 const env = {
-  DATABASE_URL: database.connectionString,
+  ...ledger.env,
   QUITTANCE_MASTER_KEY: randomBytes(32).toString('base64'),
   QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
 };
@@ -43,16 +28,6 @@ async function json(...args: string[]) {
   const { code, json: result, stderr } = await runCli([...args, '--json'], { env });
   expect({ code, stderr, error: result?.error }).toEqual({ code: 0, stderr: '', error: undefined });
   return result;
-}
-
-function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  return withClient(database.owner, async (client) => (await client.query(text, values)).rows);
-}
-
-async function newProject(network: 'nile' | 'mainnet' = 'nile'): Promise<{ id: string; projectId: string }> {
-  const id = uuidV7(Date.now(), randomBytes(10));
-  await insertProject(db, { id, name: 'Shop', network, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 });
-  return { id, projectId: encodeId('prj', id) };
 }
 
 let urlCount = 0;
