@@ -347,6 +347,35 @@ describe('webhook disable and enable', () => {
   });
 });
 
+test('events on both sides of the gap that a restore leaves are listed, counted and sent again', async () => {
+  const project = await newProject();
+  const endpoint = await newEndpoint(project.projectId);
+  const from = Date.now() - DAY;
+  const [early, before] = [await newEvent(project, from - DAY), await newEvent(project, from)];
+  await query(
+    `alter table event_streams disable trigger event_streams_rise;
+     update event_streams set last_position = ${Date.now()} where project_id = '${project.id}';
+     alter table event_streams enable trigger event_streams_rise`,
+  );
+  const behind = await newEvent(project, from + 1000);
+  for (const event of [early, before, behind]) await setDelivery(event, 'dead');
+  const listed = async (...args: string[]) =>
+    (await json('deliveries', 'list', '--project', project.projectId, ...args)).data.map(
+      ({ eventId }: { eventId: string }) => eventId,
+    );
+  expect(await listed()).toEqual([behind.evt, before.evt, early.evt]);
+  expect(await listed('--from', iso(from))).toEqual([behind.evt, before.evt]);
+  expect(await listed('--to', iso(from + 500))).toEqual([before.evt, early.evt]);
+  expect(await listed('--before', behind.evt)).toEqual([before.evt, early.evt]);
+  expect(await json('deliveries', 'replay', '--endpoint', endpoint.whe, '--from', iso(from))).toMatchObject({
+    found: { total: 2, dead: 2 },
+    replayed: 2,
+  });
+  await json('webhook', 'disable', endpoint.whe);
+  await newEvent(project, Date.now());
+  expect(await json('webhook', 'enable', endpoint.whe)).toMatchObject({ missed: 1 });
+});
+
 test('events that were given up before the endpoint was disabled are listed, counted, and sent again by the printed command', async () => {
   const project = await newProject();
   const endpoint = await newEndpoint(project.projectId);

@@ -88,6 +88,27 @@ test('of many events that are left out, 10,000 are passed over at once, and the 
   expect(body).toMatchObject({ data: [], hasMore: true });
 });
 
+test('behind the gap between positions that a restore leaves, events are found', async () => {
+  const { project, ids } = await shopWith(['invoice.paid', 'ping']);
+  const other = await createTestProject(service.db);
+  for (const { id } of [project, other]) {
+    await runSql(
+      service,
+      `alter table event_streams disable trigger event_streams_rise;
+       insert into event_streams (project_id, last_position) values ('${id}', ${Date.now()})
+         on conflict (project_id) do update set last_position = excluded.last_position;
+       alter table event_streams enable trigger event_streams_rise`,
+    );
+  }
+  const [behind = ''] = await addTyped(service.db, project.id, ['invoice.paid']);
+  const [first = ''] = await addTyped(service.db, other.id, ['invoice.paid']);
+  const before = await page(project, 'types=invoice.paid');
+  expect(before.body).toMatchObject({ data: [{ id: ids[0] }], hasMore: true, latest: behind, next: ids[1] });
+  const after = await page(project, `types=invoice.paid&after=${ids[1]}`);
+  expect(after.body).toMatchObject({ data: [{ id: behind }], hasMore: false, latest: behind, next: behind });
+  expect((await page(other, 'types=invoice.paid')).body).toMatchObject({ data: [{ id: first }], hasMore: false });
+});
+
 test('a page without types is as ever', async () => {
   const { project, ids } = await shopWith(['ping']);
   const { text } = await page(project, '');

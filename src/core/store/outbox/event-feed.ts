@@ -23,7 +23,10 @@ export type FoundFeedPage =
   | { kind: 'unknown-cursor' }
   | { kind: 'key-not-valid' };
 
-/** No index covers the type, because it would slow down every payment. Scanning this many events takes a few hundredths of a second. */
+/**
+ * No index covers the type, because it would slow down every payment. Scanning this many events takes a few hundredths of a second. They are
+ * counted from the next event, because a restore leaves a gap of more than a trillion positions.
+ */
 const WINDOW = 10_000;
 /** No project has this many events, and the sum of this number and a position doesn't overflow. */
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
@@ -47,12 +50,15 @@ const select = statement(
    left join lateral (
      select e.id, e.position from events e where e.project_id = k.project_id order by e.position desc limit 1) latest on true
    left join lateral (
+     select e.position from events e
+     where e.project_id = k.project_id and e.position > c.position order by e.position limit 1) following on true
+   left join lateral (
      select e.id, e.position from events e
-     where e.project_id = k.project_id and e.position > c.position and e.position <= c.position + $6::int8
+     where e.project_id = k.project_id and e.position >= following.position and e.position < following.position + $6::int8
      order by e.position desc limit 1) looked on true
    left join lateral (
      select e.id, e.body, e.position, ${sealColumn(SEALED_EVENT, 'e.')} as seal from events e
-     where e.project_id = k.project_id and e.position > c.position and e.position <= c.position + $6::int8
+     where e.project_id = k.project_id and e.position >= following.position and e.position < following.position + $6::int8
        and ($5::text[] is null or e.type = any($5))
      order by e.position limit $3) page on true
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)
@@ -60,9 +66,8 @@ const select = statement(
 );
 
 /**
- * Returns the events of the key's project after a given event, ordered by position, oldest first. Positions are committed in order and
- * without gaps (see `recordEvents`), so no event can ever appear below one that was already read. The page is read in a single statement,
- * so it's consistent.
+ * Returns the events of the key's project after a given event, ordered by position, oldest first. Positions are committed in order (see
+ * `recordEvents`), so no event can ever appear below one that was already read. The page is read in a single statement, so it's consistent.
  */
 export async function findFeedPage(db: Sql, question: FeedQuestion, now: UnixMs): Promise<FoundFeedPage> {
   const { keyId, after, limit, types = null } = question;

@@ -7,7 +7,7 @@ import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { openKeyRing } from '../../../core/runtime/open-key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
-import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { text as column, listColumns, type Row, statement } from '../../../core/store/db/statement.ts';
 import { findWebhookEndpoint } from '../../../core/store/outbox/webhook-endpoints.ts';
 import { openNewestSecrets } from '../../../core/webhooks/endpoint-secrets.ts';
@@ -179,13 +179,13 @@ export const findDeskEvents = rowsOf(
   (ids: readonly string[]) => [ids],
 );
 
-/** Returns the id of the event at a position. */
-const findEventAt = answerOf(
-  'delivery-desk-event-at',
-  { id: 'uuid' },
-  'select id from events where project_id = $1 and position = $2',
-  (projectId: string, position: bigint) => [projectId, position],
-  ([row]) => row?.id ?? null,
+/** Returns the first of a range's newest `MAX_LOOKED_THROUGH` events, or `null` if the range has fewer. */
+const findFirstLooked = rowOf(
+  'delivery-desk-first-looked',
+  { id: 'uuid', position: 'int8' },
+  `select id, position from events where project_id = $1 and position >= $2 and position < $3
+   order by position desc offset $4::int8 - 1 limit 1`,
+  (projectId: string, { first, end }: PositionRange) => [projectId, first, end, MAX_LOOKED_THROUGH],
 );
 
 const attemptRow = {
@@ -338,13 +338,12 @@ async function positionOf(db: Sql, projectId: string, eventId: string): Promise<
 
 /** `filter.limit` is one more than the page shows, which reveals whether there is another page. */
 async function findPage(db: Sql, projectId: string, range: PositionRange, filter: DeliveryFilter): Promise<Page> {
-  const isBounded = !isIndexed(filter.status) && range.end - range.first > MAX_LOOKED_THROUGH;
-  const first = isBounded ? range.end - MAX_LOOKED_THROUGH : range.first;
-  const deliveries = await listRange(db, projectId, { first, end: range.end }, filter);
+  const isWide = !isIndexed(filter.status) && range.end - range.first > MAX_LOOKED_THROUGH;
+  const looked = isWide ? await findFirstLooked(db, projectId, range) : null;
+  const deliveries = await listRange(db, projectId, { ...range, ...(looked && { first: looked.position }) }, filter);
   if (deliveries.length >= filter.limit) return cutPage(deliveries, filter.limit - 1);
-  if (!isBounded) return { deliveries, nextBefore: null, end: null };
-  const nextBefore = await findEventAt(db, projectId, first);
-  return { deliveries, nextBefore, end: { kind: 'searched', events: MAX_LOOKED_THROUGH } };
+  if (looked === null) return { deliveries, nextBefore: null, end: null };
+  return { deliveries, nextBefore: looked.id, end: { kind: 'searched', events: MAX_LOOKED_THROUGH } };
 }
 
 /** Pages end between events, because the next one begins before an event. */

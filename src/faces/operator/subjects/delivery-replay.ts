@@ -19,7 +19,7 @@ import { operation } from '../operation.ts';
 import { period } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { type DeskEvent, findDeskEvents, type PositionRange } from './deliveries.ts';
-import { findPositionAt, isLateSql, missableTypes, notifyDispatchers } from './webhook-sending.ts';
+import { findNextPosition, findPositionAt, isLateSql, missableTypes, notifyDispatchers } from './webhook-sending.ts';
 import { readEventTypes, selectEndpoint } from './webhooks.ts';
 
 /**
@@ -324,9 +324,12 @@ async function* walk(db: Sql, filter: ReplayFilter): AsyncGenerator<ReplayCandid
   const { projectId, from, until } = filter;
   const end = await findPositionAt(db, projectId, (until + MARGIN_MS) as UnixMs);
   let first = await findPositionAt(db, projectId, Math.max(0, from - MARGIN_MS) as UnixMs);
-  for (; first < end; first += STRIDE) {
-    const stop = first + STRIDE < end ? first + STRIDE : end;
-    const candidates = await findReplayCandidates(db, filter, { first, end: stop });
+  for (;;) {
+    // A restore leaves a gap between positions.
+    const next = await findNextPosition(db, projectId, first);
+    if (next === null || next >= end) return;
+    first = next + STRIDE < end ? next + STRIDE : end;
+    const candidates = await findReplayCandidates(db, filter, { first: next, end: first });
     if (candidates.length > 0) yield candidates;
   }
 }

@@ -517,9 +517,9 @@ const findDead = answerOf(
 );
 
 /**
- * Returns the position of the project's first event at or after a time, or the next event's position if there is none. Positions have no
- * gaps and increase with time, so a binary search finds the right one. Events of concurrent transactions are in the order of the commits,
- * so the result is only accurate to the duration of a transaction.
+ * Returns a position that separates the project's events before a time from the events at or after it. Positions increase with time, so a
+ * binary search finds the right one. A restore leaves a gap, so the search looks at the next event after each position. Events of concurrent
+ * transactions are in the order of the commits, so the result is only accurate to the duration of a transaction.
  */
 export const findPositionAt = answerOf(
   'delivery-desk-position',
@@ -527,14 +527,25 @@ export const findPositionAt = answerOf(
   `with recursive search (low, high) as (
      select 1::int8, last_position + 1 from event_streams where project_id = $1
      union all
-     select case when e.created_at < $2 then middle.position + 1 else low end,
+     select case when e.created_at < $2 then e.position + 1 else low end,
        case when e.created_at < $2 then high else middle.position end
      from search cross join lateral (select (low + high) / 2 as position) middle
-     join events e on e.project_id = $1 and e.position = middle.position
+     left join lateral (
+       select e.position, e.created_at from events e
+       where e.project_id = $1 and e.position >= middle.position order by e.position limit 1) e on true
      where low < high)
    select low as position from search where low = high`,
   (projectId: string, time: UnixMs) => [projectId, new Date(time)],
   ([row]) => row?.position ?? 1n,
+);
+
+/** Returns the position of the project's first event at or after a position, or `null` if there is none. */
+export const findNextPosition = answerOf(
+  'delivery-desk-next-position',
+  { position: 'int8' },
+  'select position from events where project_id = $1 and position >= $2 order by position limit 1',
+  (projectId: string, position: bigint) => [projectId, position],
+  ([row]) => row?.position ?? null,
 );
 
 /** Tells the dispatchers that deliveries are due. */
