@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
-import type { UnixMs } from '../../src/core/domain/time.ts';
+import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { findOpenAlarms, raiseAlarm } from '../../src/core/store/chain/alarms.ts';
 import { LEASE_MS } from '../../src/core/store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL, insertEvents, type NewEvent } from '../../src/core/store/outbox/events.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { enableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
+import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
 import { whileWaiting } from '../support/while-waiting.ts';
 import { type CliOutput, openLedger, runCli } from './run-cli.ts';
@@ -374,6 +377,29 @@ test('events on both sides of the gap that a restore leaves are listed, counted 
   await json('webhook', 'disable', endpoint.whe);
   await newEvent(project, Date.now());
   expect(await json('webhook', 'enable', endpoint.whe)).toMatchObject({ missed: 1 });
+});
+
+test('an event whose transaction ends while its endpoint is being enabled counts as missed', async () => {
+  const project = await newProject();
+  const endpoint = await newEndpoint(project.projectId);
+  await newEvent(project, Date.now());
+  await json('webhook', 'disable', endpoint.whe);
+  const enabled = await withClient(database.owner, async (client) => {
+    await client.query('begin');
+    const values = [uuidV7(Date.now(), randomBytes(10)), project.id];
+    const insert = `insert into events (id, project_id, network, type, sequence, body) values ($1, $2, 'nile', 'invoice.paid', 1, '{}')`;
+    await client.query(insert, values);
+    let isOver = false;
+    const deps = { db, now: () => unixMs(Date.now()) };
+    const enabling = enableEndpoint.run(deps, commandActor('ann'), { endpointId: endpoint.whe }).finally(() => {
+      isOver = true;
+    });
+    const isWaiting = async () => (await query('select from pg_locks where not granted')).length > 0;
+    await eventually(async () => isOver || (await isWaiting()), Boolean);
+    await client.query('commit');
+    return enabling;
+  });
+  expect(enabled).toMatchObject({ missed: 1 });
 });
 
 test('events that were given up before the endpoint was disabled are listed, counted, and sent again by the printed command', async () => {

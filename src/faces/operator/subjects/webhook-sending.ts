@@ -357,6 +357,16 @@ const MARGIN_MS = 60_000;
 type ActDeps = { db: Database; now(): UnixMs };
 
 /**
+ * Waits for transactions that are writing a project's events, because they plan nothing for an endpoint that is still disabled. Until this
+ * transaction ends, no others begin.
+ */
+const lockEventStream = commandOf(
+  'endpoint-desk-stream-lock',
+  'select from event_streams where project_id = $1 for update',
+  (projectId: string) => [projectId],
+);
+
+/**
  * `dead` events were given up at any time, and `missed` events occurred while the endpoint was disabled. `replay` is the next step, which
  * sends both: one command for each.
  */
@@ -383,6 +393,7 @@ export const enableEndpoint = operation({
       const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
       if (actor.kind === 'key') refuseAdapter(found);
       if (found.disabledAt !== null) refuseTooMany(await listWebhookEndpoints(tx, found.projectId), false);
+      if (found.disabledAt !== null) await lockEventStream(tx, found.projectId);
       await enableWebhookEndpoint(tx, found.id);
       await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);
       await notifyDispatchers(tx);
