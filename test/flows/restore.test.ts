@@ -225,6 +225,7 @@ describe('an old backup that is restored', () => {
       (types) => types.includes('transfer.unmatched'),
     );
     expect(again).toContain('invoice.paid');
+    expect((await feedOf(over.url, '?types=invoice.paid')).body.data).toHaveLength(1);
     const [reported] = await runSql(target, 'select min(position)::text as position from events');
     expect(Number(reported?.['position'])).toBeGreaterThan(Number(seen?.['position']));
     const acknowledged = await runCli(['chain', 'acknowledge', '--alarm', 'database-restored', '--json'], {
