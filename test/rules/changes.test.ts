@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const CHANGES = [
   {
     name: 'field',
-    files: 6,
+    files: 5,
     tests: 2,
     recipes: ['Add a field to an operation', 'Add an operation', 'Add a console page'],
   },

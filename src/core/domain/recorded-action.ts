@@ -1,4 +1,17 @@
-/** The actions that the audit log records, as `subject.verb`, each in words that follow the actor's name. */
+/**
+ * The subjects whose fields operators can change. Each change of a field is recorded as `SUBJECT.changed`, with the field in its detail, so
+ * a new field needs no name of its own.
+ */
+const CHANGEABLE = {
+  address: 'the address',
+  project: 'the project',
+  key: 'the API key',
+  'admin-key': 'the admin key',
+  webhook: 'the endpoint',
+  channel: 'the notification channel',
+} as const;
+
+/** The other actions that the audit log records, as `subject.verb`, each in words that follow the actor's name. */
 export const DONE = {
   'address.added': 'added the address',
   'address.proposed': 'proposed the address: it will be added a day later, or when another owner confirms it',
@@ -8,7 +21,6 @@ export const DONE = {
   'address.derived': 'derived the address and added it',
   'address.retired': 'retired the address: it gets no new invoices, but it is still watched',
   'address.activated': 'reactivated the address',
-  'project.changed': 'changed the project',
   'project.archived': 'archived the project: it accepts no new invoices',
   'project.unarchived': 'unarchived the project',
   'project.created': 'created the project',
@@ -21,7 +33,6 @@ export const DONE = {
   'ledger.sealed': 'sealed the rows that had no seal',
   'row.accepted': 'accepted the changed row and sealed it again',
   'webhook.added': 'added the endpoint',
-  'webhook.changed': 'changed the endpoint',
   'webhook.enabled': 'enabled the endpoint',
   'webhook.disabled': 'disabled the endpoint',
   'webhook.rotated': "rotated the endpoint's secret",
@@ -58,4 +69,12 @@ export const DONE = {
   'chain.repaired': 'corrected the ledger to match the chain',
 } as const;
 
-export type RecordedAction = keyof typeof DONE;
+export type RecordedAction = keyof typeof DONE | `${keyof typeof CHANGEABLE}.changed`;
+
+const WORDS = new Map<string, string>([
+  ...Object.entries(CHANGEABLE).map(([subject, words]) => [`${subject}.changed`, `changed ${words}`] as const),
+  ...Object.entries(DONE),
+]);
+
+/** Returns the words that follow the actor's name. A later release may have recorded an unknown action. */
+export const describeRecorded = (action: string) => WORDS.get(action) ?? 'did';

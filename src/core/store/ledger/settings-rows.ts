@@ -58,7 +58,8 @@ const OF_DELIVERIES = ['webhook.tested', 'webhook.rotated', 'deliveries.replayed
 
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
-  settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
+  // The sealed values of a key are permanent, so a changed field, such as a note, explains nothing.
+  settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null', besides: ['key.changed'] }),
   settingsOf(SEALED_ENDPOINT, 'whe', { besides: [...OF_DELIVERIES, 'webhook.enabled', 'webhook.disabled'] }),
   // This is a separate kind because it was added later: a row that isn't on a page yet needs no log entry.
   settingsOf(SEALED_ENDPOINT, 'whe', {
@@ -70,7 +71,10 @@ export const SETTING_TABLES: readonly SettingTable[] = [
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
   }),
   settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE, besides: ['channel.tested'] }),
-  settingsOf(SEALED_ADMIN_KEY, 'adm', { where: OF_NONE, isEnded: 't.revoked_at is not null' }),
+  settingsOf(SEALED_ADMIN_KEY, 'adm', {
+    ...{ where: OF_NONE, isEnded: 't.revoked_at is not null' },
+    besides: ['admin-key.changed'],
+  }),
   settingsOf(SEALED_PERSON, 'usr', {
     ...{ where: OF_NONE, isEnded: 't.removed_at is not null' },
     besides: ['session.refused', 'passkey.added', 'passkey.removed'],

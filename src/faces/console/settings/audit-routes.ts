@@ -1,4 +1,5 @@
-import { DONE } from '../../../core/domain/recorded-action.ts';
+import { DONE, describeRecorded } from '../../../core/domain/recorded-action.ts';
+import { ACTIONS, type Rule } from '../../operator/actions.ts';
 import {
   type AuditEntryView,
   type AuditListView,
@@ -55,7 +56,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
     problem,
     beside: html`<a class="button quiet" href="/settings/audit/verification">Verify the log</a>`,
     main: html`
-<section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', ACTIONS, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
+<section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', CHOICES, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
 ${
   data.length === 0
     ? html`<section class="card empty"><h2>No matching entries</h2><p>Every change that a person makes is recorded here, whether in the console, with a command or with an admin key.</p></section>`
@@ -79,12 +80,9 @@ async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Pr
 }
 
 const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;
-const ACTIONS = [
-  ['', 'any'],
-  ...Object.keys(DONE)
-    .sort()
-    .map((action) => [action, action] as const),
-] as const;
+const RULES: readonly Rule[] = Object.values(ACTIONS);
+const RECORDED = new Set([...Object.keys(DONE), ...RULES.flatMap(({ records = [] }) => records)]);
+const CHOICES = [['', 'any'], ...[...RECORDED].sort().map((action) => [action, action] as const)] as const;
 
 const COLUMNS: readonly Column<AuditEntryView>[] = [
   ['No.', ({ seq }) => number(seq)],
@@ -97,7 +95,7 @@ const COLUMNS: readonly Column<AuditEntryView>[] = [
   [
     'Action',
     ({ action, subject, sound }) =>
-      html`${sound ? null : html`<strong>Changed after it was sealed: this action may be forged.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
+      html`${sound ? null : html`<strong>Changed after it was sealed: this action may be forged.</strong><br>`}${describeRecorded(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
   ],
   ['Detail', renderDetail],
 ];
@@ -108,9 +106,6 @@ const KINDS: Readonly<Record<string, string>> = {
   admin: 'admin key',
   service: 'the service',
 };
-
-/** A later release may have written an unknown action. */
-const wordsOf = (action: string) => (DONE as Readonly<Record<string, string>>)[action] ?? 'did';
 
 const PLACES: readonly (readonly [RegExp, string])[] = [
   [/^inv_/, '/invoices/'],

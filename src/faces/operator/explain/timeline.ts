@@ -6,7 +6,7 @@ import { encodeId } from '../../../core/domain/ids.ts';
 import { isLate } from '../../../core/domain/invoice.ts';
 import type { Cause } from '../../../core/domain/mismatch.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
-import { DONE } from '../../../core/domain/recorded-action.ts';
+import { describeRecorded } from '../../../core/domain/recorded-action.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { TimelineEntry } from '../../../core/domain/timeline.ts';
 import type { OperatorAction } from '../../../core/store/access/audit-log.ts';
@@ -31,7 +31,7 @@ export function describeAction({ action, actedBy, actedAt, detail, subject }: Op
   const known = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
   const words = known.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return {
-    ...{ at: actedAt, kind: 'operator', text: `${shorten(actedBy)} ${DONE[action]}` },
+    ...{ at: actedAt, kind: 'operator', text: `${shorten(actedBy)} ${describeRecorded(action)}` },
     details: words.length === 0 ? [] : [shorten(words.join(', '), 300)],
     data: { action, by: actedBy, subject, detail },
   };
