@@ -44,43 +44,50 @@ grant insert on ledger_identity, ledger_proofs, projects, api_keys, account_keys
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id, mac)
   on operator_actions to quittance_runtime;
 
-grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, embed_origins, accent, logo_id, max_unpaid,
-  max_unpaid_per_minute, archived_at, mac, limits_mac) on projects to quittance_runtime;
-grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
-grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;
+-- In these tables, guards (keep_columns) name the columns that can change. Some of them only the owner changes; the rest are granted.
+-- "npm run schema:record" writes the following grants.
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
+grant update (state, ended_at, ended_by, reason) on address_changes to quittance_runtime;
 grant update (retired_at, freeze_state, freeze_block) on addresses to quittance_runtime;
-grant update (status, event_count, paid_transfer_id, paid_mac, withdrawn_at, withdrawn_mac) on invoices to quittance_runtime;
-grant update (refused_at) on refused_amounts to quittance_runtime;
-grant update (position, epoch) on allocation_hints to quittance_runtime;
+grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;
+grant update (detail, seen_at, seen_count, resolved_at, mac, closed_mac) on alarms to quittance_runtime;
+grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (good_block, checked_block, balance_micro, expected_micro, node, checked_at, due_at)
   on balance_checks to quittance_runtime;
-grant update (solid_number, solid_id, solid_time, updated_at, live_time, live_at, halted_at, halt_reason, pause_state, pause_block, mac) on chain_cursors to quittance_runtime;
+grant update (solid_number, solid_id, solid_time, updated_at, live_time, live_at, halted_at, halt_reason, pause_state,
+  pause_block, mac) on chain_cursors to quittance_runtime;
+grant update (last_position) on event_streams to quittance_runtime;
+grant update (content, mac) on inventory_pages to quittance_runtime;
+grant update (status, event_count, paid_transfer_id, paid_mac, withdrawn_at, withdrawn_mac)
+  on invoices to quittance_runtime;
+grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
+grant update (status, claimed_until, ended_at) on notifications to quittance_runtime;
+grant update (master_key_id, sealed, removed_at, failing_since, failures, due_at, last_error, last_sent_at, mac)
+  on notify_channels to quittance_runtime;
+grant update (counter, last_used_at, removed_at, mac) on passkeys to quittance_runtime;
+grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at, mac)
+  on people to quittance_runtime;
+grant update (name, policy, max_surcharge_micro, invoice_lifetime_ms, support_contact, return_url, embed_origins, accent,
+  logo_id, max_unpaid, max_unpaid_per_minute, archived_at, mac, limits_mac) on projects to quittance_runtime;
+grant update (master_key_id, sealed, retired_at) on receipt_keys to quittance_runtime;
+grant update (ended_at, mac) on recovery_codes to quittance_runtime;
+grant update (reason, tries, due_at) on set_aside to quittance_runtime;
+grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at,
+  disabled_reason, rate_micro, rate_source, rate_min_micro, rate_max_micro, read_micro, read_at, read_mac, mac)
+  on webhook_endpoints to quittance_runtime;
+grant update (master_key_id, sealed, ends_at) on webhook_secrets to quittance_runtime;
+
+-- No guard names the columns that can change in these tables.
+grant update (refused_at) on refused_amounts to quittance_runtime;
+grant update (position, epoch) on allocation_hints to quittance_runtime;
 grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
-grant update (detail, seen_at, seen_count, resolved_at, mac, closed_mac) on alarms to quittance_runtime;
-grant update (reason, tries, due_at) on set_aside to quittance_runtime;
-grant update (last_position) on event_streams to quittance_runtime;
-grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason,
-  rate_micro, rate_source, rate_min_micro, rate_max_micro, read_micro, read_at, read_mac, mac) on webhook_endpoints to quittance_runtime;
-grant update (master_key_id, sealed, ends_at) on webhook_secrets to quittance_runtime;
 grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, finished_at, last_status, last_error)
   on deliveries to quittance_runtime;
 grant update (attempted_at, status, error, latency_ms, answer) on delivery_attempts to quittance_runtime;
-grant update (master_key_id, sealed, retired_at) on receipt_keys to quittance_runtime;
-grant update (role, projects, removed_at, password_hash, master_key_id, totp_sealed, totp_step, misses, missed_at, mac)
-  on people to quittance_runtime;
-grant update (counter, last_used_at, removed_at, mac) on passkeys to quittance_runtime;
-grant update (ended_at, mac) on recovery_codes, invitations to quittance_runtime;
+grant update (ended_at, mac) on invitations to quittance_runtime;
 grant update (seen_at, ended_at, stepped_up_at, mac) on sessions to quittance_runtime;
-grant update (state, ended_at, ended_by, reason) on address_changes to quittance_runtime;
-grant update (content, mac) on inventory_pages to quittance_runtime;
-grant update (master_key_id, sealed, removed_at, failing_since, failures, due_at, last_error, last_sent_at, mac) on notify_channels
-  to quittance_runtime;
-grant update (status, claimed_until, ended_at) on notifications to quittance_runtime;
--- Which database the ledger is in, when the server was promoted.
-grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
 grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_old_arrivals, forget_finished_deliveries, forget_told_transfers, forget_set_aside,

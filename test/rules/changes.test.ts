@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const CHANGES = [
   {
     name: 'field',
-    files: 5,
+    files: 4,
     tests: 1,
     recipes: ['Add a field to an operation', 'Add an operation', 'Add a console page'],
   },

@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readMigrations } from '../../src/core/store/db/migrate.ts';
+import { SCHEMA_FILE } from '../../src/core/store/db/schema-changes.ts';
 import { fillLedger, uuid } from '../support/full-ledger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
-
-/** The columns that only the owner of the tables changes, besides `mac`. deploy/roles.sql grants all others that change. */
-const OF_OWNER: Record<string, string[]> = {
-  account_keys: ['first_index'],
-  addresses: ['barred_at'],
-  invoices: ['expires_at'],
-  ledger_identity: ['closed_at', 'first_index'],
-  projects: ['allocation_epoch'],
-};
+import { GRANTS_FILE, OF_OWNER, recordGrants } from './kept-columns.ts';
 
 /** The state of running processes, which must not be relied on later, and data that is deleted with age. */
 const WORKING = [
@@ -109,6 +103,11 @@ test('every column of the ledger that the service never changes is refused to ev
     expect(await outcome(`truncate ${table} cascade`), table).toMatch(/never deleted/);
   }
   expect(tried).toBeGreaterThan(150);
+});
+
+test('deploy/roles.sql grants what the guards let change: else run "npm run schema:record"', async () => {
+  const [grants, schema] = await Promise.all([readFile(GRANTS_FILE, 'utf8'), readFile(SCHEMA_FILE, 'utf8')]);
+  expect(recordGrants(grants, JSON.parse(schema))).toBe(grants);
 });
 
 test('every column that the service may update is one that the trigger of its table lets change', async () => {

@@ -1,13 +1,14 @@
 /**
- * Writes migrations/schema.json, with which every start compares the database: the result of this release's migrations on an empty one. Run
- * it after adding a migration, and review its changes:
+ * Writes migrations/schema.json, with which every start compares the database: the result of this release's migrations on an empty one. Also
+ * writes the service's rights to change columns (deploy/roles.sql). Run it after adding a migration, and review its changes:
  *
  *     npm run schema:record
  */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { onTestFinished, test } from 'vitest';
 import { readSchemaObjects, SCHEMA_FILE } from '../../src/core/store/db/schema-changes.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
+import { GRANTS_FILE, recordGrants } from './kept-columns.ts';
 
 test('records the schema of this release', async () => {
   const database = await createTestDatabase();
@@ -17,9 +18,11 @@ test('records the schema of this release', async () => {
     await database.drop();
   });
   const objects = await db.snapshot(readSchemaObjects);
-  const lines = [...objects]
+  const sorted = [...objects]
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([name, { definition }]) => `  ${JSON.stringify(name)}: ${JSON.stringify(definition)}`);
-  await writeFile(SCHEMA_FILE, `{\n${lines.join(',\n')}\n}\n`);
+    .map(([name, { definition }]) => [name, definition] as const);
+  const schema = Object.fromEntries(sorted);
+  await writeFile(SCHEMA_FILE, `${JSON.stringify(schema, null, 2)}\n`);
+  await writeFile(GRANTS_FILE, recordGrants(await readFile(GRANTS_FILE, 'utf8'), schema));
   process.stdout.write(`${objects.size} objects: ${SCHEMA_FILE.pathname}\n`);
 });
