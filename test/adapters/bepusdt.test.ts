@@ -150,6 +150,36 @@ test('an order whose time is up is notified with status 3, for which any 2xx doe
   expect(shop.told[1]?.body).toMatchObject({ trade_id: data.trade_id, status: 2 });
 });
 
+test('a shop that refused status 3 for an hour is not told of it after status 2', async () => {
+  const shop = await shopFor();
+  let isBroken = true;
+  shop.answer = ({ body }) => (isBroken && body?.status === 3 ? 500 : 'ok');
+  const { data } = await create(shop, { amount: 57 });
+  await expire(data.trade_id);
+  const told = () => shop.told.map(({ body }) => body?.status);
+  await eventually(told, ([first]) => first === 3);
+  await payExactly(service, data.trade_id);
+  service.devnet.mine();
+  service.devnet.mineUntilSolid();
+  const after = async (ms: number) => {
+    service.clock.advance(ms);
+    await runSql(service, 'notify quittance_deliveries');
+  };
+  const rows = () =>
+    runSql(service, `select status from deliveries where invoice_id = $1 and endpoint_id = $2 order by sequence`, [
+      decodeId('inv', data.trade_id),
+      adapter.id,
+    ]);
+  await eventually(rows, ({ length }) => length === 2);
+  // By then, the payment no longer waits for the callback before it.
+  await after(61 * 60_000);
+  await eventually(told, (statuses) => statuses.includes(2));
+  isBroken = false;
+  await after(12 * 3_600_000);
+  await eventually(rows, (deliveries) => deliveries.every(({ status }) => status === 'delivered'));
+  expect(told().at(-1)).toBe(2);
+});
+
 test('an order of epusdt whose time is up is notified to nobody: its plugins take every callback for a payment', async () => {
   const shop = await shopFor('ok');
   const epusdt = await addTestAdapter(service, 'epusdt');

@@ -8,14 +8,14 @@ import { createLogThrottle, createTally } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database, Sql } from '../store/db/database.ts';
-import { type AdapterOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
+import { type CallbackOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
 import { type LeasedDelivery, leaseDueDeliveries, returnDeliveries } from '../store/outbox/deliveries.ts';
 import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
 import type { Expediter } from './expedite.ts';
-import { isOutage, namesOf, recordAttempts } from './record-attempts.ts';
+import { hasArrived, isOutage, namesOf, recordAttempts } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendDeps, type SendResult, sendSigned } from './send.ts';
 import { sendCallback } from './send-callback.ts';
@@ -196,9 +196,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
   let isEnding = false;
   const attempt = async (delivery: SignableDelivery) => {
     const outcome = await attemptDelivery(options, delivery, expediter.takeDueAt(delivery));
-    putOff(
-      buffer.end(delivery.target, outcome && (isOutage(outcome) || (outcome.kind === 'delivered' ? false : null))),
-    );
+    putOff(buffer.end(delivery.target, outcome && (isOutage(outcome) || (hasArrived(outcome) ? false : null))));
     if (outcome === null) queue.giveBack([delivery]);
     else queue.add(outcome);
   };
@@ -288,7 +286,7 @@ const MAX_LOGGED = 10;
  * A delivery with its endpoint's decrypted secrets (`whsec_…`), newest first. `order` is set for an adapter, because its callback has a
  * different form.
  */
-type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
+type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: CallbackOrder };
 
 /** `random` returns a number from 0 to 1, used for retry jitter. */
 type AttemptContext = SendDeps & { clock: Clock; signingClock?: Clock; log: Logger; random: () => number };

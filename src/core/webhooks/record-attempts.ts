@@ -133,9 +133,15 @@ export function isOutage(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' && (!isCallback(outcome) || AWAY.test(outcome.error ?? ''));
 }
 
+/** Whether the target accepted the attempt. A callback that was no longer needed counts as delivered, but was never sent. */
+export function hasArrived({ kind, status }: AttemptOutcome): boolean {
+  return kind === 'delivered' && status !== null;
+}
+
 /** Records that an order's shop is down, or that the shop has responded after an outage, even if this process didn't see the outage. */
 function noteCallback(expediter: RecordDeps['expediter'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
+  if (outcome.kind === 'delivered' && !hasArrived(outcome)) return;
   const since = expediter.failingSince(target);
   if (isOutage(outcome)) expediter.onFailure(target, since ?? now, now);
   else if (since !== null || (outcome.kind === 'delivered' && attempt > 1)) expediter.onReturn(target, now);

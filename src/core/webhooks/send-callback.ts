@@ -1,6 +1,6 @@
 import { assertNever } from '../domain/assert-never.ts';
 import type { Network } from '../domain/network.ts';
-import type { AdapterOrder } from '../store/outbox/adapter-orders.ts';
+import type { AdapterOrder, CallbackOrder } from '../store/outbox/adapter-orders.ts';
 import { adapterSecret, asNumber, PID, signFields, startedField } from './adapter-signature.ts';
 import { failedAttempt, type SendDeps, type SendResult } from './send.ts';
 import { targetRule } from './target.ts';
@@ -15,7 +15,7 @@ type Event = {
   };
 };
 
-type Told = { network: Network; body: string; order: AdapterOrder; secrets: readonly string[] };
+type Told = { network: Network; body: string; order: CallbackOrder; secrets: readonly string[] };
 
 /**
  * Makes one attempt to notify a shop, in the form that the shop's system expects. For a payment, the response must contain the system's
@@ -25,6 +25,7 @@ export async function sendCallback({ sender, localTargets }: SendDeps, told: Tol
   const [stored] = told.secrets;
   if (stored === undefined) throw new Error('the adapter has no secret');
   const { data } = JSON.parse(told.body) as Event;
+  if (told.order.isPaid && data.status === 'EXPIRED') return OVERTAKEN;
   const { fields, numbers } = listFields(told.order, data);
   // New orders like this are refused, but this order is older than that rule.
   for (const [name, value] of fields) {
@@ -40,6 +41,12 @@ export async function sendCallback({ sender, localTargets }: SendDeps, told: Tol
     ...(data.status === 'PAID' && { refuse: refuseOtherWords }),
   });
 }
+
+/** A shop that sees the callback of an expired order after the one of its payment would take the paid order for expired. */
+const OVERTAKEN: SendResult = {
+  ...{ kind: 'delivered', status: null, latencyMs: 0 },
+  answer: Buffer.from('not sent: the order has been paid since'),
+};
 
 /** epusdt expects `ok` and EPay `success`; each accepts both. PHP may add whitespace and a byte order mark. */
 function refuseOtherWords(answer: Uint8Array): string | null {

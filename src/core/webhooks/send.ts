@@ -11,11 +11,11 @@ import { createTargetConnector, type LookupAll } from './target-connector.ts';
 /**
  * An attempt's result. `error` is a class, a colon, and the failure in plain words (see `explainError`); it contains nothing from the URL's
  * path and query, or from the response. `latencyMs` is the time until the status arrived or the attempt failed. `answer` is the first 8 KiB
- * of the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says nothing about
- * the endpoint.
+ * of the response body, unchanged. `date` is its Date header. `delivered` without a `status` means that nothing was sent, because it was no
+ * longer needed. `aborted` means that Quittance stopped the attempt, which says nothing about the endpoint.
  */
 export type SendResult =
-  | { kind: 'delivered'; status: number; latencyMs: number; answer: Uint8Array }
+  | { kind: 'delivered'; status: number | null; latencyMs: number; answer: Uint8Array }
   | {
       kind: 'failed';
       status: number | null;

@@ -95,18 +95,22 @@ export const findAdapterOrder = answerOf(
   (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );
 
+/** An order that its shop is to be notified of. `isPaid`: its invoice is paid now, whatever the event says. */
+export type CallbackOrder = AdapterOrder & { isPaid: boolean };
+
 /**
  * Returns the orders of these events (UUIDs), if the orders' seals are valid. An event has at most one order, because its invoice has at
  * most one.
  */
 export const findCallbackOrders = answerOf(
   'adapter-orders-of-events',
-  { eventId: 'uuid', ...order },
-  `select e.id as event_id, ${ORDER}
+  { eventId: 'uuid', isPaid: 'bool', ...order },
+  `select e.id as event_id, i.status = 'PAID' as is_paid, ${ORDER}
    from events e join adapter_orders o on o.project_id = e.project_id and o.invoice_id = e.invoice_id
+   join invoices i on i.project_id = o.project_id and i.id = o.invoice_id
    where e.id = any($1::uuid[])`,
   (eventIds: readonly string[]) => [eventIds],
-  (rows) => new Map<string, AdapterOrder>(rows.filter(({ isSound }) => isSound).map((row) => [row.eventId, row])),
+  (rows) => new Map<string, CallbackOrder>(rows.filter(({ isSound }) => isSound).map((row) => [row.eventId, row])),
 );
 
 /** Returns a project's oldest 1,000 adapters, with the time when they stopped accepting orders. */
