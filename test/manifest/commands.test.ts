@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveAddresses, parseAccountXpub } from '@quittance/tron/account-xpub';
 import { expect, test } from 'vitest';
+import { encodeId } from '../../src/core/domain/ids.ts';
 import { parseManifest } from '../../src/core/domain/manifest/manifest.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
@@ -99,6 +100,13 @@ test('a key is made, addresses are drafted, signed without a database, installed
     expect((await run(env, 'install', path('draft'))).json.error.message).toContain(
       '0 of the 1 pinned keys signed this version',
     );
+    const nowhere = { ...env, QUITTANCE_ADDRESS_MANIFEST: path('missing/addresses.manifest') };
+    expect((await run(nowhere, 'install', path('signed'))).json.error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(
+        /cannot be written \(ENOENT\): set QUITTANCE_ADDRESS_MANIFEST to a file in a directory/,
+      ),
+    });
     expect((await run(env, 'install', path('signed'))).json).toMatchObject({ serial: 1 });
     expect((await run(env, 'show')).json).toMatchObject({ serial: 1, signers: [publicKey], problem: null });
     expect((await run(env, 'verify')).code).toBe(0);
@@ -109,6 +117,26 @@ test('a key is made, addresses are drafted, signed without a database, installed
     await service.restart();
     const { body } = await createInvoice(service);
     expect((await readInvoice(service, body.invoiceId)).status).toBe(200);
+
+    // A draft for other networks would ignore the addresses, and remove the project's from the manifest.
+    const projectId = encodeId('prj', service.project.id);
+    const ignored = await run(
+      env,
+      'draft',
+      '--project',
+      projectId,
+      '--max-surcharge',
+      '0.02',
+      '--output',
+      path('ignored'),
+    );
+    expect(ignored.json.error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`${projectId} is on devnet, but the draft is for mainnet: add --network devnet`),
+    });
+    expect(existsSync(path('ignored'))).toBe(false);
+    const unknown = await run(env, 'draft', '--project', 'prj_01j9zk7v5rfq4bt4n9q1v7h3ce', '--max-surcharge', '0.02');
+    expect(unknown.json.error).toMatchObject({ code: 'NOT_FOUND' });
 
     // An unsigned address isn't added.
     const added = await runCli(['--json', 'address', 'add', 'TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7', '--no-check'], {

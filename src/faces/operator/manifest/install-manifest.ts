@@ -29,6 +29,7 @@ import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
 import { listAccountKeys } from '../../../core/store/ledger/account-keys.ts';
 import { listAddresses, MAX_LISTED } from '../../../core/store/ledger/addresses.ts';
 import { findProjects, listRules, type Project } from '../../../core/store/ledger/projects.ts';
+import { clip } from '../input/problems.ts';
 import { readCandidates } from '../input/read-candidates.ts';
 import { readSettings, type SettingsInput } from '../subjects/project-settings.ts';
 import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
@@ -60,19 +61,18 @@ export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }
   const { path, previous, validDays } = input;
   const warnings: string[] = [];
   const networks: Record<string, Record<string, ProjectEntry>> = {};
-  for (const project of await findProjects(db, null, null)) {
-    const isWanted =
-      input.networks.length === 0 ? keyMode(project.network) === 'live' : input.networks.includes(project.network);
-    if (!isWanted) continue;
+  const projects = await findProjects(db, null, null);
+  requireDrafted(projects, input);
+  for (const project of projects) {
+    if (!isDrafted(project.network, input)) continue;
     const entry = await draftProject(db, project, input, warnings);
     if (entry.addresses.length + entry.xpubs.length === 0) continue;
     networks[project.network] = { ...networks[project.network], [encodeId('prj', project.id)]: entry };
   }
   if (Object.keys(networks).length === 0 && previous === null) {
-    const where = input.networks.length === 0 ? 'mainnet' : input.networks.join(' or ');
     throw new AppError(
       'CONFLICT',
-      say`no project on ${where} has addresses, so there is nothing to sign: add addresses first, or name another network with ${{ field: 'network' }}`,
+      say`no project on ${namesOf(input)} has addresses, so there is nothing to sign: add addresses first, or name another network with ${{ field: 'network' }}`,
     );
   }
   const manifest: Manifest = {
@@ -89,6 +89,32 @@ export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }
     ),
     changes: describeChanges(previous?.manifest ?? null, manifest),
   };
+}
+
+function isDrafted(network: Network, { networks }: DraftInput): boolean {
+  return networks.length === 0 ? keyMode(network) === 'live' : networks.includes(network);
+}
+
+function namesOf({ networks }: DraftInput): string {
+  return networks.length === 0 ? 'mainnet' : networks.join(' or ');
+}
+
+/** Without this check, the draft would ignore `added` and `settings`, and remove the project from the manifest. */
+function requireDrafted(projects: readonly Project[], input: DraftInput): void {
+  const { projectId } = input;
+  if (projectId === null) return;
+  const project = projects.find(({ id }) => encodeId('prj', id) === projectId);
+  if (project === undefined) {
+    throw new AppError(
+      'NOT_FOUND',
+      say`nothing was drafted, because there is no project ${clip(projectId)}: list the projects with "${{ command: 'project list' }}"`,
+    );
+  }
+  if (isDrafted(project.network, input)) return;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`nothing was drafted, because ${projectId} is on ${project.network}, but the draft is for ${namesOf(input)}: add ${{ field: 'network' }} ${project.network}`,
+  );
 }
 
 async function draftProject(
@@ -197,7 +223,13 @@ export async function installManifest(settings: ManifestSettings, path: string, 
     (await lackOfPlace(settings, now, next, deps));
   if (refused !== null) throw new AppError('MANIFEST_REFUSED', `nothing was installed: ${refused}`);
   checkExpansion(next.manifest);
-  await writePrivateFile(settings.path, formatManifest(next));
+  await writePrivateFile(settings.path, formatManifest(next)).catch((error: NodeJS.ErrnoException) => {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `nothing was installed, because ${clip(settings.path)} cannot be written (${error.code}): set QUITTANCE_ADDRESS_MANIFEST to a file in a directory that belongs to the service's user`,
+      { cause: error },
+    );
+  });
   return {
     file: settings.path,
     serial: next.manifest.serial,
