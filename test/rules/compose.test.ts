@@ -34,6 +34,21 @@ test('what "setup" writes is all that compose.yaml asks for, and what the servic
   );
 });
 
+test("the console's page opens it with compose.yaml, as the proxy reaches it", async () => {
+  const page = read('docs/guides/console.md');
+  const block = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? '';
+  const { services: changed } = parse(block) as { services: typeof services };
+  const env = await written();
+  const own = { ...services['quittance']?.environment, ...changed['quittance']?.environment };
+  const variables = Object.entries(own).map(([key, value]) => [key, fillVariables(String(value), env)]);
+  expect(
+    readConfig(Object.fromEntries([...variables, ['QUITTANCE_NILE_NODES', 'https://nile.trongrid.io']])),
+  ).toMatchObject({
+    kind: 'ok',
+    config: { console: { port: 8081, host: '0.0.0.0' } },
+  });
+});
+
 test('the secrets are made anew each time, and only the proxy is reached from outside', async () => {
   const [one, other] = [await written(), await written()];
   for (const name of ['QUITTANCE_MASTER_KEY', 'POSTGRES_PASSWORD', 'QUITTANCE_DATABASE_PASSWORD']) {
