@@ -4,10 +4,7 @@ import type { Payer } from '@quittance/devnet/payer';
 import { accountToAddress } from '@quittance/tron/address';
 import { type Scenario, scenarioOf } from './scenarios.ts';
 
-interface PaymentTarget {
-  readonly address: string;
-  readonly amountMicro: bigint;
-}
+type PaymentTarget = Readonly<{ address: string; amountMicro: bigint }>;
 
 export interface ScenarioOptions {
   readonly scenario: Scenario;
@@ -23,17 +20,9 @@ export interface ScenarioOptions {
 }
 
 /** A transfer that a wallet sent. Each recipient has one, in order, even if the call then fails on the chain. */
-interface SentTransfer {
-  readonly txId: string;
-  readonly contract: string;
-  readonly to: string;
-  readonly amountMicro: bigint;
-}
+type SentTransfer = Readonly<{ txId: string; contract: string; to: string; amountMicro: bigint }>;
 
-export interface ScenarioResult {
-  readonly txIds: readonly string[];
-  readonly sent: readonly SentTransfer[];
-}
+export type ScenarioResult = Readonly<{ txIds: readonly string[]; sent: readonly SentTransfer[] }>;
 
 /** 1 TRX buys 10,000 units of energy, and a transfer needs at least 64,285. */
 const LOW_FEE_LIMIT_SUN = 1_000_000n;

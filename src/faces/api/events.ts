@@ -11,7 +11,7 @@ import { EventPageSchema } from './event-schemas.ts';
 import type { EventWait, Waiter } from './event-waits.ts';
 import { callerOf, guarded, refuseKey } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { DEFAULT_LIMIT, inspectQuery, invalidQuery, MAX_LIMIT, readLimit, wrongValue } from './read-query.ts';
+import { inspectQuery, invalidQuery, pageAfter, pageLimit, readLimit, wrongValue } from './read-query.ts';
 
 /** Proxies usually allow 60 s without any data. */
 const MAX_WAIT_S = 30;
@@ -118,15 +118,8 @@ const schema = {
   description:
     'Each event is byte for byte identical to the body of its webhook. Store the id of the last event that you handled, and send it as `after`. New events never appear before an event that you have read.',
   querystring: Type.Object({
-    after: Type.Optional(
-      Type.String({
-        pattern: '^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$',
-        description: 'Return only events after this one (default: from the first).',
-      }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),
-    ),
+    after: pageAfter('evt', 'Return only events after this one (default: from the first).'),
+    limit: pageLimit,
     types: Type.Optional(
       Type.Array(Type.Union(EVENT_TYPES.map((type) => Type.Literal(type))), {
         ...{ minItems: 1, uniqueItems: true },

@@ -15,6 +15,7 @@ import {
   inspectQuery,
   invalidQuery,
   MAX_LIMIT,
+  pageAfter,
   readAfter,
   readLimit,
   wrongValue,
@@ -111,12 +112,7 @@ const schema = {
     createdAfter: Type.Optional(
       Type.String({ format: 'date-time', description: 'Return only invoices created at this time or later' }),
     ),
-    after: Type.Optional(
-      Type.String({
-        pattern: '^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$',
-        description: 'The `next` value from the previous page',
-      }),
-    ),
+    after: pageAfter('inv'),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   }),
   response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 403, 429, 500, 503) },

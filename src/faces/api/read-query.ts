@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { decodeId, encodeId, NIL_UUID } from '../../core/domain/ids.ts';
+import { Type } from '../../core/runtime/type.ts';
 import { type FieldError, Problem } from '../web/problem.ts';
 
 type Query = Record<string, string | undefined>;
@@ -17,21 +18,31 @@ export function readQuery(request: FastifyRequest, known: string[]): Query {
 export function inspectQuery(request: FastifyRequest, known: string[]): { query: Query; errors: FieldError[] } {
   const given = request.query as Record<string, string | string[] | undefined>;
   const errors = Object.entries(given).flatMap(([field, value]) => {
-    if (!known.includes(field)) {
-      return [
-        {
-          field: field.slice(0, 60),
-          code: 'UNKNOWN_FIELD',
-          message: `is not a known field; use one of: ${known.join(', ') || 'nothing'}`,
-        },
-      ];
-    }
+    if (!known.includes(field)) return [unknownField(field, known)];
     return Array.isArray(value) ? [{ field, code: 'DUPLICATE_FIELD', message: 'occurs more than once' }] : [];
   });
   const query = Object.fromEntries(
     known.map((field) => [field, typeof given[field] === 'string' ? given[field] : undefined]),
   );
   return { query, errors };
+}
+
+export function unknownField(field: string, known: readonly string[]): FieldError {
+  const message = `is not a known field; use one of: ${known.join(', ') || 'nothing'}`;
+  return { field: field.slice(0, 60), code: 'UNKNOWN_FIELD', message };
+}
+
+/** Page sizes. An event has less than 20 KB, so a response has less than 2 MB. */
+export const [DEFAULT_LIMIT, MAX_LIMIT] = [50, 100];
+
+/** Describes the parameter for the page size. */
+export const pageLimit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),
+);
+
+/** Describes the parameter for the id after which a page starts. */
+export function pageAfter(prefix: 'inv' | 'evt' | 'trf', description = 'The `next` value from the previous page') {
+  return Type.Optional(Type.String({ pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`, description }));
 }
 
 const LIMIT = /^([1-9][0-9]?|100)$/;
@@ -66,8 +77,6 @@ export function invalidQuery(errors: FieldError[], what: 'query' | 'request' = '
   });
 }
 
-/** Page sizes. An event has less than 20 KB, so a response has less than 2 MB. */
-export const [DEFAULT_LIMIT, MAX_LIMIT] = [50, 100];
 const EXAMPLE = '019c2c9a-7403-4d3f-b0f6-c7d5f4c7d0d1';
 /** A query of 16 KiB can hold thousands of parameters. */
 const MAX_ERRORS = 50;

@@ -9,7 +9,7 @@ import { type FieldError, Problem, unavailable } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { invalidQuery, readQuery, wrongValue } from './read-query.ts';
+import { invalidQuery, readQuery, unknownField, wrongValue } from './read-query.ts';
 
 /** A request's key, and the key's project (UUID). */
 type SandboxCaller = { projectId: string; apiKey: string };
@@ -96,11 +96,7 @@ function readFields(request: FastifyRequest, known: string[]) {
     ...read.duplicateKeys.map((field) => wrongValue(field.slice(0, 60), 'occurs more than once')),
     ...Object.keys(read.value)
       .filter((field) => !known.includes(field))
-      .map((field) => ({
-        field: field.slice(0, 60),
-        code: 'UNKNOWN_FIELD',
-        message: `is not a known field; use one of: ${known.join(', ')}`,
-      })),
+      .map((field) => unknownField(field, known)),
   ];
   return { fields: read.value, errors };
 }

@@ -10,15 +10,7 @@ import type { ApiDeps } from './api-deps.ts';
 import { likeliestFields, NamedInvoiceSchema, RefundSchema, transferFields } from './event-schemas.ts';
 import { callerOf, guarded, refuseKey } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import {
-  DEFAULT_LIMIT,
-  inspectQuery,
-  invalidQuery,
-  MAX_LIMIT,
-  readAfter,
-  readLimit,
-  wrongValue,
-} from './read-query.ts';
+import { inspectQuery, invalidQuery, pageAfter, pageLimit, readAfter, readLimit, wrongValue } from './read-query.ts';
 
 const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies readonly TransferKind[];
 
@@ -112,15 +104,8 @@ const schema = {
         { description: 'Default: unmatched and duplicate' },
       ),
     ),
-    after: Type.Optional(
-      Type.String({
-        pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$',
-        description: 'The `next` value from the previous page',
-      }),
-    ),
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),
-    ),
+    after: pageAfter('trf'),
+    limit: pageLimit,
   }),
   response: {
     200: Type.Object(
