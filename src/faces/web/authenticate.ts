@@ -24,32 +24,13 @@ export type KnownKey = {
   returnOrigins: readonly string[];
 };
 
-export type Caller = Pick<
-  KnownKey,
-  'projectId' | 'network' | 'policy' | 'maxSurchargeMicro' | 'invoiceLifetimeMs' | 'returnOrigins'
-> & {
-  keyId: string;
-  scopes: readonly Scope[];
-};
+type Rule = 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro' | 'invoiceLifetimeMs' | 'returnOrigins';
+export type Caller = Pick<KnownKey, Rule> & { keyId: string; scopes: readonly Scope[] };
 
 /** `limited`: too many wrong keys came from this network, so this key wasn't checked. */
 type Authentication = { kind: 'caller'; caller: Caller } | { kind: 'refused' } | Exclude<Verdict, { kind: 'pass' }>;
 
-export type Authenticator = {
-  /** Finds the caller. `header` is the raw X-Api-Key. */
-  authenticate(header: string | undefined, client: Client): Promise<Authentication>;
-  /**
-   * Returns a key that was valid when it was last read and that may be used from the client's address. A stolen key that may not be used
-   * from there therefore can't use up the owner's slots. Reads only memory, so it may miss a recent revocation.
-   */
-  recognize(header: string, client: Client): Pick<KnownKey, 'id' | 'projectId'> | null;
-  /** Learns valid keys, newest first, so that their callers count as known before their first request. */
-  learn(keys: readonly KnownKey[]): void;
-  /** Forgets a key that turned out to be revoked. */
-  forget(keyId: string): void;
-  /** Returns the ids of the keys used since the last call, so that their last use can be recorded approximately. */
-  takeUsed(): string[];
-};
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 type Remembered = { key: KnownKey; isAllowedFrom: ((ip: string) => boolean) | null; readAt: number };
 
@@ -73,7 +54,7 @@ type AuthenticatorDeps = {
  * Finds a request's caller. A key that was valid before is read again without using a token. Any other key uses a token of the client
  * network's bucket, which is returned if the key is valid. So the bucket limits the database load that wrong keys cause.
  */
-export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
+export function createAuthenticator(deps: AuthenticatorDeps) {
   const { failureBuckets, now } = deps;
   const memory = createKeyMemory(deps);
   const used = new Set<string>();
@@ -86,7 +67,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return verdict.kind === 'pass' ? { kind: 'refused' } : verdict;
   };
   return {
-    authenticate: async (header, client) => {
+    /** Finds the caller. `header` is the raw X-Api-Key. */
+    authenticate: async (header: string | undefined, client: Client): Promise<Authentication> => {
       const id = header === undefined ? undefined : readApiKey(header)?.keyUuid;
       if (header === undefined || id === undefined) return refuse(client);
       const digest = hash('sha256', header, 'buffer');
@@ -111,12 +93,19 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);
       }
     },
-    recognize: (header, client) => {
+    /**
+     * Returns a key that was valid when it was last read and that may be used from the client's address. A stolen key that may not be used
+     * from there therefore can't use up the owner's slots. Reads only memory, so it may miss a recent revocation.
+     */
+    recognize: (header: string, client: Client): Pick<KnownKey, 'id' | 'projectId'> | null => {
       const id = readApiKey(header)?.keyUuid;
       return id === undefined ? null : recognize(id, hash('sha256', header, 'buffer'), client);
     },
+    /** Learns valid keys, newest first, so that their callers count as known before their first request. */
     learn: memory.learn,
+    /** Forgets a key that turned out to be revoked. */
     forget: memory.forget,
+    /** Returns the ids of the keys used since the last call, so that their last use can be recorded approximately. */
     takeUsed: () => {
       const ids = [...used];
       used.clear();

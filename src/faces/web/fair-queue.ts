@@ -1,19 +1,5 @@
 /** Items by holder, each holder's in order of arrival. Every call takes constant time. */
-export type FairQueue<Item> = {
-  add(holder: string, item: Item): void;
-  remove(holder: string, item: Item): void;
-  count(): number;
-  countOf(holder: string): number;
-  /** Removes and returns the oldest item that belongs to the holder whose turn it is. The holders take turns. */
-  takeNext(): Item | undefined;
-  /** Removes and returns a holder's oldest item. */
-  takeOldest(holder: string): Item | undefined;
-  /** Returns the holder with the most items. */
-  largest(): string | undefined;
-  entries(): Iterable<[holder: string, item: Item]>;
-};
-
-export function createFairQueue<Item>(): FairQueue<Item> {
+export function createFairQueue<Item>() {
   // Maps and Sets keep their insertion order. The first holder in the map is the next one.
   const held = new Map<string, Set<Item>>();
   /** The holders by their number of items. */
@@ -33,7 +19,8 @@ export function createFairQueue<Item>(): FairQueue<Item> {
     if (items.size === 0) held.delete(holder);
     resize(holder, items.size + 1, items.size);
   };
-  const takeOldest = (holder: string) => {
+  /** Removes and returns a holder's oldest item. */
+  const takeOldest = (holder: string): Item | undefined => {
     for (const item of held.get(holder) ?? []) {
       remove(holder, item);
       return item;
@@ -41,7 +28,7 @@ export function createFairQueue<Item>(): FairQueue<Item> {
     return undefined;
   };
   return {
-    add: (holder, item) => {
+    add: (holder: string, item: Item) => {
       const items = held.get(holder) ?? new Set();
       if (items.has(item)) return;
       items.add(item);
@@ -50,8 +37,9 @@ export function createFairQueue<Item>(): FairQueue<Item> {
     },
     remove,
     count: () => count,
-    countOf: (holder) => held.get(holder)?.size ?? 0,
-    takeNext: () => {
+    countOf: (holder: string) => held.get(holder)?.size ?? 0,
+    /** Removes and returns the oldest item that belongs to the holder whose turn it is. The holders take turns. */
+    takeNext: (): Item | undefined => {
       for (const [holder, items] of held) {
         const item = takeOldest(holder);
         held.delete(holder);
@@ -61,11 +49,12 @@ export function createFairQueue<Item>(): FairQueue<Item> {
       return undefined;
     },
     takeOldest,
-    largest: () => {
+    /** Returns the holder with the most items. */
+    largest: (): string | undefined => {
       for (const holder of bySize[most] ?? []) return holder;
       return undefined;
     },
-    entries: function* () {
+    entries: function* (): Iterable<[holder: string, item: Item]> {
       for (const [holder, items] of held) for (const item of items) yield [holder, item];
     },
   };

@@ -9,12 +9,6 @@ export type LiveStream = {
   end(): void;
 };
 
-export type LiveStreams = {
-  /** Responds with a stream that has the headers in `headers`. It ends after an hour, and then the browser reconnects. */
-  open(response: ServerResponse, headers: OutgoingHttpHeaders): LiveStream;
-  stop(): void;
-};
-
 export const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   // Keep proxies from compressing or buffering the stream, which would delay it.
@@ -40,7 +34,7 @@ type Open = { response: ServerResponse; beatsLeft: number };
  * Manages one process's streams. Each stream gets the server's time as an event `beat`, immediately and then every 15 s from a single
  * timer. If a browser misses it, it knows that the connection is dead. A reader that stops reading is disconnected.
  */
-export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; beatMs?: number }): LiveStreams {
+export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; beatMs?: number }) {
   const streams = new Set<Open>();
   let opened = 0;
   let isStopped = false;
@@ -54,7 +48,8 @@ export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; be
     for (const stream of streams) toBeat.add(stream);
   }, beatMs);
   return {
-    open: (response, headers) => {
+    /** Responds with a stream that has the headers in `headers`. It ends after an hour, and then the browser reconnects. */
+    open: (response: ServerResponse, headers: OutgoingHttpHeaders): LiveStream => {
       const stream = { response, beatsLeft: LIFE_BEATS.least + (opened % LIFE_BEATS.spread) };
       opened += 1;
       streams.add(stream);
@@ -72,7 +67,7 @@ export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; be
         end: () => response.end(),
       };
     },
-    stop: () => {
+    stop: (): void => {
       isStopped = true;
       clearInterval(timer);
       for (const { response } of streams) response.end();

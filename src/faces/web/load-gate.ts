@@ -13,17 +13,6 @@ export type Refusal = 'lag' | 'full' | 'late' | 'gone';
  */
 type Ticket = { client: string; begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
 
-export type LoadGate = {
-  enter(line: QueueName, ticket: Ticket): void;
-  /** Reports that a started request has its response, or is waiting for its own body. */
-  end(line: QueueName): void;
-  /** Reports that the body has arrived. The request doesn't queue again. */
-  resume(line: QueueName): void;
-  /** Calls `send` for a refusal after a moment, or immediately with `false` if too many are already being held. */
-  hold(send: (isHeld: boolean) => void): void;
-  load(): { underWay: number; waiting: number; held: number };
-};
-
 export type Places = {
   /** A queue waits while this many requests of all queues together are in progress. Streams don't count. */
   underWay: Record<Exclude<QueueName, 'live'>, number>;
@@ -102,7 +91,7 @@ type QueuedTicket = { ticket: Ticket; sinceMs: number };
 export function createLoadGate(
   { lagMs, requestShare }: { lagMs(): number; requestShare(): number },
   limits: GateLimits,
-): LoadGate {
+) {
   const lines = createQueues();
   const places = createPlaces(() => placesAt(limits, requestShare()));
   const refusals = createRefusals(limits);
@@ -137,13 +126,14 @@ export function createLoadGate(
     isTurnDue = true;
     setImmediate(turn);
   };
+  /** Reports that a started request has its response, or is waiting for its own body. */
   const end = (line: QueueName) => {
     places.count(line, -1);
     plan();
   };
   const planSweep = createSweeper(lines, limits, (ticket) => refuse(ticket, 'late'));
   return {
-    enter: (line, ticket) => {
+    enter: (line: QueueName, ticket: Ticket) => {
       if (inHouse(line) >= limits.few && lagMs() > limits.lagMs[line]) return refuse(ticket, 'lag');
       if (lines.of[line].count() + (line === 'live' ? 0 : places.taken()) >= limits.room[line]) {
         const outbid = lines.makeRoom(line, ticket);
@@ -155,7 +145,8 @@ export function createLoadGate(
       plan();
     },
     end,
-    resume: (line) => places.count(line, 1),
+    /** Reports that the body has arrived. The request doesn't queue again. */
+    resume: (line: QueueName) => places.count(line, 1),
     hold: refusals.hold,
     load: () => ({ underWay: places.taken(), waiting: lines.count(), held: refusals.held() }),
   };
@@ -223,6 +214,7 @@ function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;
   // The time is rounded to whole steps, so that Node.js keeps few timer lists.
   const timeOf = () => holdMs * (1 + Math.floor((held * 1000) / (heldPerSecond * holdMs)));
+  /** Calls `send` for a refusal after a moment, or immediately with `false` if too many are already being held. */
   const hold = (send: (isHeld: boolean) => void) => {
     if (held >= most) return send(false);
     const waitMs = timeOf();

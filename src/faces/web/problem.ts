@@ -1,5 +1,3 @@
-import { assertNever } from '../../core/domain/assert-never.ts';
-
 /** Every error that the API returns: the HTTP status, the title, and the documentation's advice. */
 export const PROBLEMS = {
   INVALID_JSON: { status: 400, title: 'The body is not valid JSON', advice: 'Send one JSON object in UTF-8.' },
@@ -180,58 +178,43 @@ export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETR
   });
 }
 
-export function problemOf(
-  kind:
-    | 'unavailable'
-    | 'address-damaged'
-    | 'address-not-vouched'
-    | 'rule-not-signed'
-    | 'row-changed'
-    | 'internal'
-    | 'unauthenticated',
-): Problem {
-  switch (kind) {
-    case 'address-damaged':
-      return new Problem(
-        'INTEGRITY',
-        "This invoice's address was changed in the database, so Quittance does not show it. Do not pay this invoice. The operator has been notified.",
-        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
-      );
-    case 'row-changed':
-      return new Problem(
-        'INTEGRITY',
-        'Something other than Quittance changed this record in the database, so Quittance does not show it. Do not rely on this record. The operator has been notified.',
-        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
-      );
-    case 'address-not-vouched':
-      return new Problem(
-        'INTEGRITY',
-        "No signed manifest contains this invoice's address, so payment is suspended. Quittance does not show the address. Do not pay this invoice. The operator has been notified.",
-        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
-      );
-    case 'rule-not-signed':
-      return new Problem(
-        'UNAVAILABLE',
-        "The project's settings differ from its signed manifest, so no invoice was created. The operator has been notified. Retry with the same Idempotency-Key.",
-        { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
-      );
-    case 'unavailable':
-      return unavailable('the database does not respond');
-    case 'internal':
-      return new Problem(
-        'INTERNAL',
-        'The request failed. The operator can find the reason in the log under this requestId.',
-      );
-    case 'unauthenticated':
-      return new Problem(
-        'UNAUTHENTICATED',
-        "The request has no X-Api-Key header, or this server does not accept its key. Send the project's secret key, as it was shown when it was created.",
-        { headers: { 'WWW-Authenticate': 'ApiKey realm="Quittance", header="X-Api-Key"' } },
-      );
-    default:
-      return assertNever(kind);
-  }
-}
+/** `reason` must be safe to publish. */
+const damaged = (code: 'INTEGRITY' | 'UNAVAILABLE', reason: string) =>
+  new Problem(code, reason, { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } });
+
+const PROBLEM_OF = {
+  'address-damaged': () =>
+    damaged(
+      'INTEGRITY',
+      "This invoice's address was changed in the database, so Quittance does not show it. Do not pay this invoice. The operator has been notified.",
+    ),
+  'row-changed': () =>
+    damaged(
+      'INTEGRITY',
+      'Something other than Quittance changed this record in the database, so Quittance does not show it. Do not rely on this record. The operator has been notified.',
+    ),
+  'address-not-vouched': () =>
+    damaged(
+      'INTEGRITY',
+      "No signed manifest contains this invoice's address, so payment is suspended. Quittance does not show the address. Do not pay this invoice. The operator has been notified.",
+    ),
+  'rule-not-signed': () =>
+    damaged(
+      'UNAVAILABLE',
+      "The project's settings differ from its signed manifest, so no invoice was created. The operator has been notified. Retry with the same Idempotency-Key.",
+    ),
+  unavailable: () => unavailable('the database does not respond'),
+  internal: () =>
+    new Problem('INTERNAL', 'The request failed. The operator can find the reason in the log under this requestId.'),
+  unauthenticated: () =>
+    new Problem(
+      'UNAUTHENTICATED',
+      "The request has no X-Api-Key header, or this server does not accept its key. Send the project's secret key, as it was shown when it was created.",
+      { headers: { 'WWW-Authenticate': 'ApiKey realm="Quittance", header="X-Api-Key"' } },
+    ),
+};
+
+export const problemOf = (kind: keyof typeof PROBLEM_OF): Problem => PROBLEM_OF[kind]();
 
 /** The clocks are compared every five seconds. */
 const CLOCKS_RETRY_SECONDS = 5;

@@ -116,14 +116,14 @@ export function createServer(options: ServerOptions): FastifyInstance {
 }
 
 function tellOfAnswers(app: FastifyInstance, options: ServerOptions): void {
-  const lines = createRequestLines({ ...options, isOn: options.requestLines === true });
+  const logAnswer = createRequestLines({ ...options, isOn: options.requestLines === true });
   // This hook isn't `onResponse`, for which Fastify would add listeners to each response's stream.
   app.addHook('onSend', (request: TimedRequest, reply, payload, done) => {
     const route = request.routeOptions.url ?? 'none';
     const labels = { method: request.method, route, status: String(reply.statusCode) };
     const elapsedMs = performance.now() - (request[STARTED_MS] ?? performance.now());
     options.metrics.requestSeconds.observe(labels, elapsedMs / 1000);
-    lines.onAnswer(request, reply, elapsedMs);
+    logAnswer(request, reply, elapsedMs);
     options.onAnswer?.(request, reply, elapsedMs);
     done(null, payload);
   });
@@ -196,23 +196,20 @@ function sendProblem(
     .send(body);
 }
 
-type Refusals = {
-  note(error: AppError, requestId: string): void;
-  /** Records an unexpected error. Errors are grouped by their place in the program, according to message and stack. */
-  noteFault(error: unknown, request: FastifyRequest): void;
-};
+type Refusals = ReturnType<typeof createRefusals>;
 
 /** Logs refused and failed requests once a minute per reason or place, with their number. */
-function createRefusals({ log, now }: Pick<ServerOptions, 'log' | 'now'>): Refusals {
+function createRefusals({ log, now }: Pick<ServerOptions, 'log' | 'now'>) {
   const tally = createTally(now);
   return {
-    note: (error, requestId) => {
+    note: (error: AppError, requestId: string): void => {
       const reason = shortageBehind(error) ?? 'the database does not respond';
       const requests = tally.note(reason);
       if (requests !== null)
         log.warn({ requestId, reason: error.message, requests }, `requests are refused: ${reason}`);
     },
-    noteFault: (error, { id: requestId, routeOptions: { url: route } }) => {
+    /** Records an unexpected error. Errors are grouped by their place in the program, according to message and stack. */
+    noteFault: (error: unknown, { id: requestId, routeOptions: { url: route } }: FastifyRequest): void => {
       const place = error instanceof Error ? /\n +at .*/.exec(error.stack ?? '')?.[0] : String(error);
       const requests = tally.note(`${route} ${place}`);
       if (requests !== null) log.error({ requestId, err: error, route, requests }, 'requests failed');
@@ -377,31 +374,27 @@ export function lagOf(meanMs: number, deviationMs: number): number {
 /** Load balancers request these all the time. */
 const PROBES = new Set(['/healthz', '/readyz']);
 
-type RequestLines = { onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void };
-
 /**
  * Logs responses. 5xx responses and refused creations (4xx) are always logged. Those with the same route, status and code share one line
  * per minute, so that an outage doesn't fill the disk. With `isOn`, every other response is logged separately. A line never contains a
  * path, a query, a header or a body; the route is its pattern.
  */
-function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; isOn: boolean }): RequestLines {
+function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; isOn: boolean }) {
   const failures = createTally(now);
-  return {
-    onAnswer: (request, { statusCode: status }, tookMs) => {
-      const { method, id: requestId } = request;
-      const route = request.routeOptions.url ?? 'none';
-      const isCreation = method === 'POST' && route === '/v1/invoices';
-      const isFailure = status >= 500 || (status >= 400 && isCreation);
-      if (!isFailure && (!isOn || PROBES.has(route))) return;
-      const { key, problem } = notesOf(request);
-      const code = problem?.code ?? null;
-      const requests = isFailure ? failures.note(`${method} ${route} ${status} ${code}`) : undefined;
-      if (requests === null) return;
-      const about = { requestId, key: key === null ? undefined : encodeId('key', key.id), method, route, status };
-      const line = { ...about, code: code ?? undefined, ms: Math.round(tookMs), requests };
-      if (status >= 500) log.warn(line, 'requests were not served');
-      else log.info(line, isFailure ? 'creations were refused' : 'a request was answered');
-    },
+  return (request: FastifyRequest, { statusCode: status }: FastifyReply, tookMs: number): void => {
+    const { method, id: requestId } = request;
+    const route = request.routeOptions.url ?? 'none';
+    const isCreation = method === 'POST' && route === '/v1/invoices';
+    const isFailure = status >= 500 || (status >= 400 && isCreation);
+    if (!isFailure && (!isOn || PROBES.has(route))) return;
+    const { key, problem } = notesOf(request);
+    const code = problem?.code ?? null;
+    const requests = isFailure ? failures.note(`${method} ${route} ${status} ${code}`) : undefined;
+    if (requests === null) return;
+    const about = { requestId, key: key === null ? undefined : encodeId('key', key.id), method, route, status };
+    const line = { ...about, code: code ?? undefined, ms: Math.round(tookMs), requests };
+    if (status >= 500) log.warn(line, 'requests were not served');
+    else log.info(line, isFailure ? 'creations were refused' : 'a request was answered');
   };
 }
 
