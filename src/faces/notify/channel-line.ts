@@ -33,12 +33,7 @@ type LineDeps = SendDeps & {
   isLeader(): boolean;
 };
 
-/** Sends one channel's messages in order, regardless of other channels. */
-export type ChannelLine = {
-  /** Starts sending due messages, unless it's already sending. Returns immediately. */
-  work(channel: NotifyChannel): void;
-  ended(): Promise<void>;
-};
+export type ChannelLine = ReturnType<typeof createChannelLine>;
 
 /**
  * An attempt and the recording of its result together take less time than this. After a crash during an attempt, the message is sent again
@@ -49,13 +44,15 @@ const MAX_DIGEST = 1000;
 /** Three attempts fit into the first minute. A server that is down for a day receives about 150 requests. */
 const BACKOFF = { firstMs: 5000, longestMs: 600_000 };
 
-export function createChannelLine(deps: LineDeps): ChannelLine {
+/** Sends one channel's messages in order, regardless of other channels. */
+export function createChannelLine(deps: LineDeps) {
   const pace = createChannelPace(() => performance.now());
   /** Notifications that were delivered, although this couldn't be recorded. They must not be sent again. */
   const unrecorded = new Set<string>();
   let working: Promise<void> | null = null;
   return {
-    work: (channel) => {
+    /** Starts sending due messages, unless it's already sending. Returns immediately. */
+    work: (channel: NotifyChannel): void => {
       if (working !== null || isPutOff(channel, deps.now())) return;
       working = sendDue({ ...deps, pace, unrecorded }, channel)
         .catch((error: unknown) => deps.log.warn({ err: error, channel: encodeId('chn', channel.id) }, NOT_SENT))
@@ -63,7 +60,7 @@ export function createChannelLine(deps: LineDeps): ChannelLine {
           working = null;
         });
     },
-    ended: async () => (await working) ?? undefined,
+    ended: async (): Promise<void> => (await working) ?? undefined,
   };
 }
 
@@ -148,11 +145,7 @@ async function findTarget({ db, keyRing }: Line, { id }: NotifyChannel) {
   return { kind: 'failed', error: why, retryAfterMs: null } as const;
 }
 
-/** Which messages may be sent to a channel now: `one`, `all` waiting ones as a digest, or `none` yet. */
-type Pace = {
-  next(waiting: { count: number; wasHeld: boolean }): 'one' | 'all' | 'none';
-  sent(kind: 'one' | 'all'): void;
-};
+type Pace = ReturnType<typeof createChannelPace>;
 
 /** Occasional notifications are sent one by one. A burst is sent as one digest every 15 s, so each alarm still arrives within a minute. */
 const SINGLES_PER_MINUTE = 5;
@@ -160,17 +153,18 @@ const MINUTE_MS = 60_000;
 const BETWEEN_DIGESTS_MS = 15_000;
 
 /** Limits one channel's messages. `elapsedMs` is a monotonic clock. */
-export function createChannelPace(elapsedMs: () => number): Pace {
+export function createChannelPace(elapsedMs: () => number) {
   let singles: number[] = [];
   let digestAtMs = Number.NEGATIVE_INFINITY;
   return {
-    next: ({ count, wasHeld }) => {
+    /** Returns which messages may be sent now: `one`, `all` waiting ones as a digest, or `none` yet. */
+    next: ({ count, wasHeld }: { count: number; wasHeld: boolean }): 'one' | 'all' | 'none' => {
       const now = elapsedMs();
       singles = singles.filter((at) => now - at < MINUTE_MS);
       if (count <= SINGLES_PER_MINUTE - singles.length && !(wasHeld && count > 1)) return 'one';
       return now - digestAtMs < BETWEEN_DIGESTS_MS ? 'none' : 'all';
     },
-    sent: (kind) => {
+    sent: (kind: 'one' | 'all'): void => {
       if (kind === 'one') singles.push(elapsedMs());
       else digestAtMs = elapsedMs();
     },

@@ -237,13 +237,7 @@ type About = { channelId: string; about: string; phase: Phase; isUrgent: boolean
 
 async function plan({ db, now, random, count }: NewsDeps, about: About, { title, body }: Words): Promise<void> {
   const createdAt = now();
-  await planNotification(db, {
-    ...about,
-    id: uuidV7(createdAt, random(10), count()),
-    title,
-    body,
-    createdAt,
-  });
+  await planNotification(db, { ...about, id: uuidV7(createdAt, random(10), count()), title, body, createdAt });
 }
 
 type Words = { title: string; body: string };
@@ -259,19 +253,12 @@ const MAX_TITLE = 180;
 
 function alarmWords(news: PendingAlarm): Words {
   const { network, detail, raisedAt, resolvedAt, seal } = news;
-  const named = name(news);
-  if (resolvedAt === null) {
-    const text = seal ? detail : MADE_UP;
-    return {
-      title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-      body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}, and docs/reference/alarms.md#${news.kind}`,
-    };
-  }
+  const title = oneLine(`ALARM on ${network}: ${name(news)}`, MAX_TITLE);
   // A resolved alarm's text isn't repeated, because it has no seal.
-  return {
-    title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-    body: `The alarm was raised at ${toIso(raisedAt)} and has since been resolved.`,
-  };
+  if (resolvedAt !== null)
+    return { title, body: `The alarm was raised at ${toIso(raisedAt)} and has since been resolved.` };
+  const body = `${seal ? detail : MADE_UP}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}, and docs/reference/alarms.md#${news.kind}`;
+  return { title, body };
 }
 
 function alarmOverWords(news: PendingAlarm): Words {

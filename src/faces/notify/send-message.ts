@@ -126,16 +126,11 @@ function explainMailError(error: unknown): string {
 
 /** Makes one attempt to send a message by HTTP. Never throws. */
 async function sendHttp(sender: WebhookSender, target: HttpTarget, message: Message, now: UnixMs): Promise<Attempt> {
-  const { url, body, headers = {} } = requestOf(target, message, now);
-  const rule = target.isOwnNetwork ? 'own' : 'public';
-  const sent = { 'content-type': 'application/json', ...headers };
+  const { url, body, headers } = requestOf(target, message, now);
   const result = await sender.send({
-    url,
-    rule,
-    headers: sent,
-    body: Buffer.from(body),
-    nowMs: now,
-    refuse: refusePage,
+    ...{ url, body: Buffer.from(body), nowMs: now, refuse: refusePage },
+    rule: target.isOwnNetwork ? 'own' : 'public',
+    headers: { 'content-type': 'application/json', ...headers },
   });
   if (result.kind === 'delivered') return { kind: 'sent' };
   if (result.kind === 'aborted') return result;
@@ -151,63 +146,35 @@ type Request = { url: string; body: string; headers?: Readonly<Record<string, st
 
 /** Builds the request in each service's format. No service accepts more than a fixed number of characters. */
 function requestOf(target: HttpTarget, message: Message, now: UnixMs): Request {
+  const post = (body: object, headers = {}, url = target.url) => ({ url, body: JSON.stringify(body), headers });
   switch (target.kind) {
-    case 'telegram':
-      return {
-        url: `${target.url.replace(/\/$/, '')}/bot${target.token}/sendMessage`,
-        body: JSON.stringify({
-          chat_id: target.chat,
-          text: clipText(plainText(message), MAX_TELEGRAM),
-          disable_notification: !message.isUrgent,
-          link_preview_options: { is_disabled: true },
-        }),
+    case 'telegram': {
+      const body = {
+        ...{ chat_id: target.chat, text: clipText(plainText(message), MAX_TELEGRAM) },
+        ...{ disable_notification: !message.isUrgent, link_preview_options: { is_disabled: true } },
       };
-    case 'slack':
-      return {
-        url: target.url,
-        body: JSON.stringify({
-          text: escapeSlack(clipText(plainText(message), MAX_SLACK)),
-          mrkdwn: false,
-          unfurl_links: false,
-        }),
-      };
+      return post(body, {}, `${target.url.replace(/\/$/, '')}/bot${target.token}/sendMessage`);
+    }
+    case 'slack': {
+      const text = escapeSlack(clipText(plainText(message), MAX_SLACK));
+      return post({ text, mrkdwn: false, unfurl_links: false });
+    }
     case 'discord':
-      return {
-        url: target.url,
-        body: JSON.stringify({
-          content: discordText(message),
-          allowed_mentions: { parse: [] },
-          flags: SUPPRESS_EMBEDS,
-        }),
-      };
-    case 'ntfy':
-      return {
-        url: target.url,
-        headers: target.token === null ? {} : { authorization: `Bearer ${target.token}` },
-        body: JSON.stringify({
-          ...{ topic: target.topic, title: message.title, message: clipText(message.text, MAX_NTFY) },
-          priority: message.isUrgent ? 5 : 3,
-        }),
-      };
-    case 'webhook':
-      return signedRequest(target, message, now);
+      return post({ content: discordText(message), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS });
+    case 'ntfy': {
+      const text = clipText(message.text, MAX_NTFY);
+      const body = { topic: target.topic, title: message.title, message: text, priority: message.isUrgent ? 5 : 3 };
+      return post(body, target.token === null ? {} : { authorization: `Bearer ${target.token}` });
+    }
+    case 'webhook': {
+      const { title, text, isUrgent, items } = message;
+      const id = encodeId('ntf', message.id);
+      const data = { title, text, isUrgent, items };
+      const body = JSON.stringify({ id, type: 'notification', timestamp: toIso(now), data });
+      const signed = { id, timestampSeconds: Math.floor(now / 1000), body, secrets: [target.secret] };
+      return { url: target.url, body, headers: signWebhook(signed) };
+    }
   }
-}
-
-function signedRequest(
-  { url, secret }: { url: string; secret: string },
-  { id: uuid, title, text, isUrgent, items }: Message,
-  now: UnixMs,
-): Request {
-  const id = encodeId('ntf', uuid);
-  const body = JSON.stringify({
-    id,
-    type: 'notification',
-    timestamp: toIso(now),
-    data: { title, text, isUrgent, items },
-  });
-  const headers = signWebhook({ id, timestampSeconds: Math.floor(now / 1000), body, secrets: [secret] });
-  return { url, body, headers };
 }
 
 /** These are below the documented limits: 4,096 characters, 40,000, 2,000, 4,096 bytes. */
