@@ -1,8 +1,17 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeId } from '../../src/core/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
-import { addTestAdapter, orderAtEpusdt, SECRET, type ShopAdapter, send, signAsShop, startShop } from './fixture.ts';
+import {
+  addTestAdapter,
+  orderAtEpusdt,
+  SECRET,
+  type ShopAdapter,
+  send,
+  shopFor,
+  signAsShop,
+  startShop,
+} from './fixture.ts';
 
 let service: TestService;
 let adapter: ShopAdapter;
@@ -17,12 +26,6 @@ afterAll(async () => {
   await service.stop();
   await other.stop();
 });
-
-async function shopFor(...answers: (string | number)[]) {
-  const shop = await startShop(...answers);
-  onTestFinished(() => shop.stop());
-  return shop;
-}
 
 const post = (path: string, fields: object) =>
   send(`${adapter.url}/api/v1/order/${path}`, { body: JSON.stringify(fields) });

@@ -13,7 +13,7 @@ import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import { someCases } from '../support/some-cases.ts';
-import { addTestAdapter, orderAtEpay, orderAtEpusdt, type ShopAdapter, send, startShop } from './fixture.ts';
+import { addTestAdapter, orderAtEpay, orderAtEpusdt, type ShopAdapter, send, shopFor } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 const ACTOR = commandActor('test');
@@ -26,12 +26,6 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 const now = () => unixMs(service.clock.now());
-
-async function shopFor(...answers: (string | number)[]) {
-  const shop = await startShop(...answers);
-  onTestFinished(() => shop.stop());
-  return shop;
-}
 
 /** Creates an order with this callback URL, and returns its invoice. */
 async function order(shop: { url: string }, fields: Record<string, unknown> = {}): Promise<string> {

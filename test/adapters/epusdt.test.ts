@@ -3,7 +3,7 @@ import { unixMs } from '../../src/core/domain/time.ts';
 import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestProject, eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
-import { addTestAdapter, orderAtEpusdt, SECRET, type ShopAdapter, send, signAsShop, startShop } from './fixture.ts';
+import { addTestAdapter, orderAtEpusdt, SECRET, type ShopAdapter, send, shopFor, signAsShop } from './fixture.ts';
 
 let service: TestService;
 let adapter: ShopAdapter;
@@ -18,12 +18,6 @@ const NEW = '/payments/gmpay/v1/order/create-transaction';
 
 const create = (order: object | string, { path = OLD, at = adapter } = {}) =>
   send(at.url + path, { body: typeof order === 'string' ? order : JSON.stringify(order) });
-
-async function shopFor(...answers: (string | number)[]) {
-  const shop = await startShop(...answers);
-  onTestFinished(() => shop.stop());
-  return shop;
-}
 
 /** Moves the clock to each next attempt until the shop has been notified this often. */
 async function untilTold({ told }: { told: unknown[] }, times: number) {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
+import { onTestFinished } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import type { AdapterKind } from '../../src/core/store/outbox/adapter-orders.ts';
@@ -46,6 +47,13 @@ export function signAsShop(fields: Record<string, unknown>, secret: string): str
     text += `${text === '' ? '' : '&'}${name}=${value}`;
   }
   return createHash('md5').update(`${text}${secret}`, 'utf8').digest('hex');
+}
+
+/** Starts a shop for one test. */
+export async function shopFor(...answers: (string | number)[]) {
+  const shop = await startShop(...answers);
+  onTestFinished(() => shop.stop());
+  return shop;
 }
 
 type Told = { method: string; query: URLSearchParams; text: string; body: Json };

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Catalogue, PluralForms } from '../../src/faces/checkout/words/catalogue.ts';
 import { LANGUAGES } from '../../src/faces/checkout/words/languages.ts';
+import type { Catalogue, PluralForms } from '../../src/faces/checkout/words/words.ts';
 import { CATALOGUES, createWords } from '../../src/faces/checkout/words/words.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, USDT } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';

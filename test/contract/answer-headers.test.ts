@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ASSETS } from '../../src/faces/checkout/page/assets.ts';
+import { ASSETS } from '../../src/faces/checkout/page/render-document.ts';
 import { createInvoice, startTestService, type TestService } from '../support/service.ts';
 import { ask, expectOnlyAnswer, post, sendRaw } from './ask.ts';
 

@@ -14,8 +14,7 @@ import { type Dialect, insertAdapterOrder } from '../../core/store/outbox/adapte
 import { asNumber, startedField } from '../../core/webhooks/adapter-signature.ts';
 import { checkTarget, targetRule } from '../../core/webhooks/target.ts';
 import { clocksApart, problemOf } from '../web/problem.ts';
-import type { AdapterDeps } from './adapter-deps.ts';
-import type { Admitted } from './authenticate.ts';
+import type { AdapterDeps, Admitted } from './authenticate.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
 
 /** An order as the shop sent it, in a form that doesn't depend on the dialect. Absent fields are empty strings. */

@@ -7,13 +7,10 @@ import { findInvoicePayment } from '../../core/store/ledger/payments.ts';
 import { findAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
 import { type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
 import { isSameText } from '../../core/webhooks/sign.ts';
-import type { AdapterDeps } from './adapter-deps.ts';
-import { type Admitted, admit } from './authenticate.ts';
+import { type AdapterDeps, type Admitted, admit } from './authenticate.ts';
 import { createAdaptedOrder } from './create-adapted-order.ts';
-import { routeOptions } from './error-form.ts';
-import { checkFields } from './fields.ts';
-import { readForm } from './read-fields.ts';
-import { CODES, Refusal } from './refusal.ts';
+import { checkFields, readForm } from './fields.ts';
+import { CODES, Refusal, routeOptions } from './refusal.ts';
 
 const BASE = '/adapters/:adapterId';
 const METHODS = ['GET', 'POST'] as const;

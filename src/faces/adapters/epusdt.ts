@@ -9,13 +9,10 @@ import { type AdapterKind, findAdapterOrder } from '../../core/store/outbox/adap
 import { asNumber, type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
 import { clientOf } from '../web/client-address.ts';
 import { refuseLimited } from '../web/rate-limit.ts';
-import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
-import { type Admitted, admit, findEnabled, kindOf } from './authenticate.ts';
+import { ADAPTER_FAILURES, type AdapterDeps, type Admitted, admit, findEnabled, kindOf } from './authenticate.ts';
 import { createAdaptedOrder } from './create-adapted-order.ts';
-import { routeOptions } from './error-form.ts';
-import { checkFields, type FORMS } from './fields.ts';
-import { readBody } from './read-fields.ts';
-import { CODES, notHere, Refusal } from './refusal.ts';
+import { checkFields, type FORMS, readBody } from './fields.ts';
+import { CODES, notHere, Refusal, routeOptions } from './refusal.ts';
 
 const BASE = '/adapters/:adapterId';
 

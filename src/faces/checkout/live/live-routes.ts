@@ -20,7 +20,7 @@ import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/li
 import { Problem } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
-import { composeMessage, type LiveMessage, versionOf } from '../page/live-message.ts';
+import { composeMessage, type LiveMessage, versionOf } from '../page/page-parts.ts';
 import {
   isBlind,
   type LinkedInvoice,
@@ -120,13 +120,8 @@ function sendNothing({ method }: FastifyRequest, reply: FastifyReply): FastifyRe
 const FULL_RETRY_S = '60';
 
 function tooManyOpen(): Problem {
-  return new Problem(
-    'UNAVAILABLE',
-    'Too many payment pages are open, either with this link or in total. Poll /parts instead.',
-    {
-      headers: { 'Retry-After': FULL_RETRY_S },
-    },
-  );
+  const detail = 'Too many payment pages are open, either with this link or in total. Poll /parts instead.';
+  return new Problem('UNAVAILABLE', detail, { headers: { 'Retry-After': FULL_RETRY_S } });
 }
 
 export type LivePagesDeps = {
@@ -143,23 +138,9 @@ export type LivePagesDeps = {
 type LookedAt = LinkPage & { now: UnixMs };
 
 /** An open page. Its content never goes back in time. */
-export type LivePage = {
-  /** Returns the page as the reader should see it now. */
-  look(): LookedAt;
-  /** Starts sending changes to the reader. If the reader sees another version, the current content is sent first. */
-  start(version: string, send: (message: LiveMessage) => void): void;
-  close(): void;
-};
+export type LivePage = ReturnType<typeof toLivePage>;
 
-export type LivePages = {
-  /** Whether another page for this link may be opened. */
-  hasRoom(checkoutToken: string): boolean;
-  /** Opens a page, which the caller must close. Returns `null` if the link is unknown. */
-  open(checkoutToken: string, reader: Reader): Promise<LivePage | null>;
-  /** Reads the invoice behind a link, in one query together with other reads. Returns `null` if there's none. */
-  read(checkoutToken: string): Promise<LinkedInvoice | null>;
-  stop(): Promise<void>;
-};
+export type LivePages = ReturnType<typeof createLivePages>;
 
 /** Each page needs about 20 KB and a socket. */
 const MAX_PAGES = 10_000;
@@ -175,7 +156,7 @@ const SLICE_MS = 10;
  * Sends changes to open pages. However many pages are open, it uses one listening connection and few queries. Pages stay open while the
  * database is down; they turn blind when their newest known block gets too old.
  */
-export function createLivePages(deps: LivePagesDeps): LivePages {
+export function createLivePages(deps: LivePagesDeps) {
   const { now, log, metrics } = deps;
   const registry = createLiveRegistry();
   const reads = createLiveReads(deps);
@@ -201,8 +182,10 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
     metrics.openPages.set(registry.pageCount());
   };
   return {
-    hasRoom: (token) => registry.pageCount() < MAX_PAGES && registry.pagesOf(token) < MAX_PAGES_PER_LINK,
-    open: async (token, reader) => {
+    /** Whether another page for this link may be opened. */
+    hasRoom: (token: string) => registry.pageCount() < MAX_PAGES && registry.pagesOf(token) < MAX_PAGES_PER_LINK,
+    /** Opens a page, which the caller must close. Returns `null` if the link is unknown. */
+    open: async (token: string, reader: Reader): Promise<LivePage | null> => {
       const page = registry.add(token, reader);
       metrics.openPages.set(registry.pageCount());
       try {
@@ -222,10 +205,12 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
 function toLivePage(
   page: OpenPage,
   { now, toNotify, close }: { now(): UnixMs; toNotify: Slices<OpenPage>; close(page: OpenPage): void },
-): LivePage {
+) {
   return {
+    /** Returns the page as the reader should see it now. */
     look: () => lookAt(page, now()),
-    start: (version, send) => {
+    /** Starts sending changes to the reader. If the reader sees another version, the current content is sent first. */
+    start: (version: string, send: (message: LiveMessage) => void): void => {
       page.send = send;
       const present = lookAt(page, now());
       // The reader's content is known only if its version is the current one.
@@ -262,22 +247,11 @@ function show(page: OpenPage, present: LinkPage, version: string): void {
   page.version = version;
 }
 
-type LiveUpdatesOptions = {
-  db: Pick<Database, 'listen'>;
-  now(): UnixMs;
-  log: Logger;
-  lookMs?: number;
-  sweepMs?: number;
+type LiveUpdatesOptions = LivePagesDeps & {
   registry: LiveRegistry;
   reads: LiveReads;
   /** Called when this link's pages may have changed. */
   onChange(link: OpenLink): void;
-};
-
-type LiveUpdates = {
-  /** Reads the invoice for a newly opened link. Returns `false` if there's none. */
-  readFirst(link: OpenLink): Promise<boolean>;
-  stop(): Promise<void>;
 };
 
 /** The network makes a block every 3 s. */
@@ -294,7 +268,7 @@ const MAX_TOGETHER = 500;
  * A new block changes the pages of CONFIRMING invoices and may have moved their transfers, so these invoices are read as well. A page can
  * also turn blind without any notification, just because time passes. If no page is open, nothing is read.
  */
-function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
+function startLiveUpdates(options: LiveUpdatesOptions) {
   const { db, now, log, registry, reads, onChange, lookMs = LOOK_MS, sweepMs = SWEEP_MS } = options;
   /** Links that must be read again. A link remains here until a read succeeds. */
   const stale = new Set<OpenLink>();
@@ -346,7 +320,8 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   // This timer is separate from the loop, because the loop may be waiting for a hanging database.
   const timer = setInterval(() => noticeTime(registry, now(), onChange), lookMs);
   return {
-    readFirst: async (link) => {
+    /** Reads the invoice for a newly opened link. Returns `false` if there's none. */
+    readFirst: async (link: OpenLink): Promise<boolean> => {
       const before = timesHeard;
       const isKnown = await read(link);
       // If a change was notified before the invoice's id was known, it may have been about this invoice.
@@ -449,14 +424,7 @@ function createLiveRegistry() {
   };
 }
 
-type LiveReads = {
-  /**
-   * Returns the state of the invoice behind a link at the time of this call or later, or the reason why payment is suspended. Returns
-   * `null` if there's no invoice.
-   */
-  readInvoice(checkoutToken: string): Promise<LinkedInvoice | null>;
-  readHeads(): Promise<Map<Network, ChainHead>>;
-};
+type LiveReads = ReturnType<typeof createLiveReads>;
 
 type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error: unknown): void };
 
@@ -465,13 +433,7 @@ type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error:
  * database doesn't depend on the number of pages. Reads that are requested in the same turn of the event loop, or during a query, share the
  * next query, up to 500 links each. The queue is bounded by the limits on requests and open pages.
  */
-export function createLiveReads({
-  db,
-  metrics,
-}: {
-  db: Database;
-  metrics: Pick<Metrics, 'livePageQueries'>;
-}): LiveReads {
+export function createLiveReads({ db, metrics }: { db: Database; metrics: Pick<Metrics, 'livePageQueries'> }) {
   const due = new Map<string, PendingRead[]>();
   let isReading = false;
   let last: Promise<unknown> = Promise.resolve();
@@ -502,7 +464,11 @@ export function createLiveReads({
     isReading = false;
   };
   return {
-    readInvoice: (token) =>
+    /**
+     * Returns the state of the invoice behind a link at the time of this call or later, or the reason why payment is suspended. Returns
+     * `null` if there's no invoice.
+     */
+    readInvoice: (token: string): Promise<LinkedInvoice | null> =>
       new Promise((resolve, reject) => {
         const others = due.get(token);
         if (others === undefined) due.set(token, [{ resolve, reject }]);

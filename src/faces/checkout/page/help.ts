@@ -3,8 +3,7 @@ import { comparePasted } from '../../../core/domain/lookup/compare-pasted.ts';
 import { readFee } from '../../../core/domain/lookup/read-fee.ts';
 import { asTyped, formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { Page } from './page-state.ts';
-import { pageUrl } from './page-url.ts';
+import { type Page, pageUrl } from './page-state.ts';
 import { ltr, renderCopyButton, trimZeros } from './pieces.ts';
 import { renderWalletLinks } from './wallets.ts';
 

@@ -1,15 +1,25 @@
+import { createHash } from 'node:crypto';
 import { asTyped, formatAmount } from '../../../core/domain/money.ts';
 import { formatPrice, type Price } from '../../../core/domain/price.ts';
-import { toIso } from '../../../core/domain/time.ts';
+import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import type { TextKey } from '../words/catalogue.ts';
-import type { Words } from '../words/words.ts';
-import { renderReturn } from './brand-links.ts';
+import type { TextKey, Words } from '../words/words.ts';
+import { renderReturn } from './header.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
-import { confirmationsOf, isBlind, isReadable, type LinkPage, type Page, type PageLook } from './page-state.ts';
-import { pageUrl } from './page-url.ts';
+import {
+  confirmationsOf,
+  isBlind,
+  isReadable,
+  type LinkPage,
+  lookOf,
+  type Page,
+  type PageLook,
+  type PageState,
+  pageUrl,
+  shopStateOf,
+} from './page-state.ts';
 import {
   ltr,
   renderCopyButton,
@@ -92,13 +102,51 @@ export type PartName = keyof typeof PARTS;
 
 export const PART_NAMES = Object.keys(PARTS) as PartName[];
 
-export function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
+function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
   return PARTS[name].key(page, look);
 }
 
 /** `question` is the text that the payer entered in a form on the page. */
 export function renderPart(name: PartName, page: LinkPage, look: PageLook, question: Question | null = null): Html {
   return partKey(name, page, look) === null ? NOTHING : PARTS[name].render(page, look, question);
+}
+
+/** A message to the page's script, with each changed part's HTML. */
+export type LiveMessage = {
+  version: string;
+  state: PageState;
+  shopState: ReturnType<typeof shopStateOf>;
+  title: string;
+  /** The server's time in milliseconds, because the device's clock may be wrong. */
+  now: number;
+  parts: Partial<Record<PartName, string>>;
+};
+
+/** Returns the parts of `after` that differ from `before`, or all parts if `before` is `null`. */
+export function composeMessage(before: LinkPage | null, after: LinkPage & { now: UnixMs }): LiveMessage {
+  const [old, look] = [before && lookOf(before), lookOf(after)];
+  const parts: LiveMessage['parts'] = {};
+  for (const name of PART_NAMES) {
+    if (before && old && partKey(name, before, old) === partKey(name, after, look)) continue;
+    parts[name] = renderPart(name, after, look).html;
+  }
+  return {
+    ...{ version: versionOf(after), state: look.state, shopState: shopStateOf(after) },
+    ...{ title: titleOf(after, look), now: after.now, parts },
+  };
+}
+
+/**
+ * Returns 16 hex characters that change if and only if the visible content changes, except for the countdown, or if the state for shops
+ * changes.
+ */
+export function versionOf(page: LinkPage): string {
+  const look = lookOf(page);
+  const keys = PART_NAMES.map((name) => partKey(name, page, look));
+  return createHash('sha256')
+    .update([shopStateOf(page), ...keys].join('\n'))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 const MINUTE_MS = 60_000;

@@ -7,8 +7,7 @@ import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { TextKey } from '../words/catalogue.ts';
-import type { Words } from '../words/words.ts';
+import type { TextKey, Words } from '../words/words.ts';
 
 /**
  * `usdt` contains the USDT contract for each network that this process knows. `proofOf` returns the proof that an address is in the signed
@@ -46,6 +45,14 @@ export type LinkedInvoice = CheckoutInvoice | SuspendedLink;
 export type SuspendedPage = Pick<Page, 'words' | 'isLanguageAsked'> & { invoice: SuspendedLink };
 
 export type LinkPage = Page | SuspendedPage;
+
+/** Returns the page's URL, or the URL of a path below it. It keeps a language that was chosen explicitly. */
+export function pageUrl(
+  { invoice, words, isLanguageAsked }: LinkPage,
+  below: '' | '/ask' | '/receipt' | '/receipt.json' | '/address-proof.json' = '',
+): string {
+  return `/c/${invoice.checkoutToken}${below}${isLanguageAsked ? `?lang=${words.language}` : ''}`;
+}
 
 /** Whether the page has an invoice to show. */
 export function isReadable(page: LinkPage): page is Page {

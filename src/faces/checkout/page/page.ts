@@ -1,21 +1,19 @@
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
-import { renderReturn, renderSupport } from './brand-links.ts';
-import { renderHeader, renderLanguages } from './header.ts';
+import { renderHeader, renderLanguages, renderReturn, renderSupport } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
-import { versionOf } from './live-message.ts';
-import { type PartName, renderPart, titleOf } from './page-parts.ts';
+import { type PartName, renderPart, titleOf, versionOf } from './page-parts.ts';
 import {
   isProofShown,
   isReadable,
   type LinkPage,
   lookOf,
   type Page,
+  pageUrl,
   type SuspendedPage,
   shopStateOf,
 } from './page-state.ts';
-import { pageUrl } from './page-url.ts';
 import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
 import { NETWORK_NAMES } from './wallets.ts';

@@ -7,10 +7,10 @@ import { serveAsset } from '../../web/assets.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 import { answerPage, suspendedPageOf } from './answer-page.ts';
-import { ASSETS } from './assets.ts';
 import { DATA_HEADERS, type PageOrigins } from './headers.ts';
 import { renderPage } from './page.ts';
 import { isProofShown, type LinkPage, type Page, type Site, statusOf } from './page-state.ts';
+import { ASSETS } from './render-document.ts';
 import { WALLET_NODES } from './wallets.ts';
 
 /** The response to scripts for every unknown link. */
@@ -24,7 +24,10 @@ const UNPROVEN = {
 
 const WITHHELD = { error: 'this invoice asks for no payment now, so its address and the proof are not shown' };
 
-/** Registers `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
+/** Links are only for payers. Pages also say `noindex`, for crawlers that follow a link without reading this file. */
+const ROBOTS = 'User-agent: *\nDisallow: /\n';
+
+/** Registers `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), `/robots.txt`, and the script. */
 export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
   const schema = { hide: true };
   app.get('/c/:token', { schema }, (request, reply) =>
@@ -49,6 +52,9 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   });
   // Matches truncated links, and links with text added by a chat application.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
+  app.get('/robots.txt', { schema }, async (_request, reply) =>
+    reply.type('text/plain; charset=utf-8').header('Cache-Control', 'public, max-age=86400').send(ROBOTS),
+  );
   serveAsset(app, ASSETS.js);
   serveAsset(app, ASSETS.embed, 'cross-origin');
 }

@@ -1,9 +1,12 @@
 import { accentPalette } from '../../../core/domain/brand/colour.ts';
+import { readAsset } from '../../web/assets.ts';
 import { type Html, html, rawHtml } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
-import { ASSETS } from './assets.ts';
 
-export type DocumentInput = {
+/** The payer page's assets. The style is inlined into each page; `embed` is for shops' own pages. */
+export const ASSETS = { css: readAsset('checkout.css'), js: readAsset('checkout.js'), embed: readAsset('embed.js') };
+
+type DocumentInput = {
   title: string;
   words: Words;
   /** The nonce of the response's Content-Security-Policy. */

@@ -1,7 +1,6 @@
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { Page } from './page-state.ts';
-import { pageUrl } from './page-url.ts';
+import { type Page, pageUrl } from './page-state.ts';
 
 /**
  * Renders buttons that open this page in a wallet. They are never the only way to pay, and exist only on the main network, because wallets

@@ -13,12 +13,10 @@ import type { PayingTransfer } from '../../../core/store/ledger/paying-transfer.
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
 import { answerPage } from '../page/answer-page.ts';
-import { renderSupport } from '../page/brand-links.ts';
-import { renderHeader } from '../page/header.ts';
+import { renderHeader, renderSupport } from '../page/header.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
 import { copyTextsOf, renderProofLink, renderTestNotice } from '../page/page.ts';
-import type { Page, Site } from '../page/page-state.ts';
-import { pageUrl } from '../page/page-url.ts';
+import { type Page, pageUrl, type Site } from '../page/page-state.ts';
 import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from '../page/pieces.ts';
 import { type CheckoutDeps, findPage, UNKNOWN_LINK } from '../page/register.ts';
 import { renderDocument } from '../page/render-document.ts';

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { PluralForms } from './catalogue.ts';
 import { LANGUAGES, type Language } from './languages.ts';
-import { CATALOGUES } from './words.ts';
+import { CATALOGUES, type PluralForms } from './words.ts';
 
 type Entries = Record<string, string | PluralForms>;
 
