@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/domain/errors.ts';
-import { encodeId } from '../../../core/domain/ids.ts';
+import { decodeId, encodeId } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
 import type { Text } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
@@ -8,7 +8,7 @@ import { formatPrice } from '../../../core/domain/price.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { TimelineEntry } from '../../../core/domain/timeline.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { explainSubject } from '../../operator/explain/explain.ts';
+import { explainSubject, findSubject } from '../../operator/explain/explain.ts';
 import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
 import type { Found } from '../../operator/explain/search.ts';
 import { clip, printable } from '../../operator/input/problems.ts';
@@ -42,10 +42,19 @@ import {
   time,
 } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes, sendRows } from '../page/routes.ts';
-import { type Fields, needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import {
+  chooseProject,
+  type Fields,
+  needProject,
+  pathPart,
+  readPostedForm,
+  readQuery,
+  urlTo,
+  type Visit,
+} from '../page/visit.ts';
 import { consoleText, renderText } from '../page/words.ts';
 
-/** Adds the list, the export, the page for an invoice, and the form that creates one. */
+/** Adds the list, the export, the page for an invoice, the form that creates one, and the search box's page. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   addList(routes, invoicesList(deps));
@@ -84,12 +93,13 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     }),
     done: madePage,
   });
+  get('/find', 'findSubject', (asked) => find(deps, asked));
   get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
   post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
   addForm(routes, deps, {
     ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
     path: '/invoices/:invoiceId/withdraw',
-    find: (asked) => find(deps, asked),
+    find: (asked) => findInvoice(deps, asked),
     show: (_visit, { project, invoice }) => ({
       ...{ title: 'Withdraw an invoice', about: project, button: 'Withdraw' },
       back: `/invoices/${invoice.invoiceId}`,
@@ -100,7 +110,7 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
 }
 
 /** Finds an invoice that the visitor may see, with its explanation. Throws `NOT_FOUND`. */
-async function find(deps: ConsoleDeps, { visit, request }: Asked) {
+async function findInvoice(deps: ConsoleDeps, { visit, request }: Asked) {
   const invoiceId = pathPart(request, 'invoiceId');
   const explanation = await explainSubject(deps, visit.actor, { text: invoiceId, projectId: undefined });
   const { subject } = explanation;
@@ -117,18 +127,18 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
 
 async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { sent, withdrawn } = readQuery(asked.request, ['sent', 'withdrawn']);
-  const { project, ...shown } = await find(deps, asked);
+  const { project, ...shown } = await findInvoice(deps, asked);
   const saidOf = withdrawn === undefined ? null : 'The invoice is withdrawn.';
   const said = sent === undefined ? saidOf : 'Quittance is sending the event again.';
   return { ...invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id }), said };
 }
 
-type InvoiceAsked = Awaited<ReturnType<typeof find>>;
+type InvoiceAsked = Awaited<ReturnType<typeof findInvoice>>;
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
   const { event = '', token } = readPostedForm(request, ['event', 'token']);
-  const { project, ...shown } = await find(deps, asked);
+  const { project, ...shown } = await findInvoice(deps, asked);
   const refuse = (problem: Html) => {
     return { ...invoicePage(visit, project, { ...shown, requestId: request.id }), problem, status: 409 };
   };
@@ -271,8 +281,39 @@ function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineE
   return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
 }
 
+/** The explanation is empty, because the invoice's own page explains it. */
+const nameInvoice = async (_db: unknown, { id }: { id: string }): Promise<Explanation> => ({
+  ...{ verdict: [], subject: { form: 'invoice', invoiceId: encodeId('inv', id) }, fields: [] },
+  ...{ timeline: [], omissions: [], next: [] },
+});
+
+/** The kinds of ids that have a page. */
+const PAGES = [
+  ['evt', '/events'],
+  ['req', '/requests'],
+  ['trf', '/unmatched'],
+  ['whe', '/webhooks'],
+] as const;
+
+/**
+ * The search box at the top. Accepts everything that `explain` does, and ids of things with their own page, in all projects that the person
+ * may see. `in` selects one project, for an address that several projects have.
+ */
+async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
+  const { q = '', project: asked, in: projectId } = readQuery(request, ['q', 'project', 'in']);
+  const [text, id] = [q.trim(), q.trim().toLowerCase()];
+  const page = PAGES.find(([kind]) => decodeId(kind, id) !== null);
+  if (page !== undefined) return { goTo: `${page[1]}/${id}` };
+  const about = chooseProject(visit, asked);
+  const answer = await findSubject(deps, visit.actor, { text, projectId }, nameInvoice);
+  if (!('verdict' in answer)) return foundPage(visit, text, answer, about);
+  const { form, invoiceId } = answer.subject;
+  if (form === 'invoice') return { goTo: `/invoices/${String(invoiceId)}` };
+  return explanationPage(form === 'address' ? 'Address' : 'Transaction', answer, about, request.id);
+}
+
 /** Shows every possible meaning of a text, in all projects that the person may see. */
-export function foundPage(
+function foundPage(
   visit: Visit,
   typed: string,
   { invoices, transfers, addresses }: Found,
@@ -333,7 +374,7 @@ ${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
 }
 
 /** Shows everything known about a transaction or an address. */
-export function explanationPage(
+function explanationPage(
   title: string,
   explanation: Explanation,
   about: ListedProjectView | null,

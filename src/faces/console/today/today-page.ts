@@ -2,15 +2,24 @@ import { asSum } from '../../../core/domain/money.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import { type ConcernView, MAX_SHARED, type TodayView } from '../../operator/today/show-today.ts';
+import { type ConcernView, MAX_SHARED, showToday, type TodayView } from '../../operator/today/show-today.ts';
 import { type Html, html } from '../../web/html.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
 import { MARK, type Page } from '../page/layout.ts';
 import { badge, type Column, duration, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
-import { urlTo, type Visit } from '../page/visit.ts';
+import type { Routes } from '../page/routes.ts';
+import { chooseProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 
+export function addTodayRoute(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/', 'showToday', async ({ visit, request }) => {
+    const project = chooseProject(visit, readQuery(request, ['project']).project);
+    return project === null ? emptyPage(visit) : todayPage(visit, project, await showToday(deps, visit.actor, project));
+  });
+}
+
 /** Answers two questions: is all well, and what needs me? */
-export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
+function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
   // As soon as there are any figures, the page shows them instead of the remaining setup steps.
   const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
   const isSetUp = view.setUp.every(({ isDone }) => isDone);
@@ -25,7 +34,7 @@ ${live('chain-line', renderChain(visit, project, view))}`,
 }
 
 /** Returns the page that is shown before the first project exists, or to a person who may not see any project. */
-export function emptyPage({ actor }: Visit): Page {
+function emptyPage({ actor }: Visit): Page {
   const [title, how] = isAllowed(actor, 'createProject')
     ? [
         'There is no project yet',
