@@ -6,19 +6,20 @@ type AlarmRow = {
    * one, and there may be many such alarms. `installation`: only people who can see all projects.
    */
   scope: 'network' | 'project' | 'installation';
-  /** Rank 1 means that payments are stopped or money is at risk. Rank 2 means that the alarm waits for a person. */
-  rank: 1 | 2;
+  /** Rank 1, the default, means that payments are stopped or money is at risk. Rank 2 means that the alarm waits for a person. */
+  rank?: 1 | 2;
   /**
-   * Whether the alarm is also sent in quiet hours, because every hour may cost money, or because someone is tampering with the database.
+   * Whether the alarm is also sent in quiet hours, because every hour may cost money, or because someone is tampering with the database. The
+   * default is `false`.
    */
-  isUrgent: boolean;
+  isUrgent?: boolean;
   /** Whether no blocks are recorded while the alarm is open. */
   holdsBlocks?: true;
   /**
-   * `cause`: the alarm closes when its cause is gone. `operator`: the alarm reports a single event, so an operator closes it after reading
-   * it.
+   * `cause`, the default: the alarm closes when its cause is gone. `operator`: the alarm reports a single event, so an operator closes it
+   * after reading it.
    */
-  endsBy: 'cause' | 'operator';
+  endsBy?: 'cause' | 'operator';
   /** What happened. */
   means: string;
   /** The things that are stopped or threatened while the alarm is open. */
@@ -38,10 +39,8 @@ const ROWS = {
     impact:
       "Payments aren't confirmed, and invoices don't expire. Invoices can still be created, and no payment is lost.",
     scope: 'network',
-    rank: 1,
     isUrgent: true,
     holdsBlocks: true,
-    endsBy: 'cause',
     advice:
       'Check the nodes, and add a node if they stay down. You can still create invoices. No invoice expires, and no payment is lost. The alarm clears with the next new block.',
   },
@@ -49,29 +48,23 @@ const ROWS = {
     means: 'The chain contradicts an irreversible block in the ledger, so the watcher stopped.',
     impact: 'No payment on this network is confirmed until you decide. Invoices can still be created.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice: say`Find out whether the ledger or the chain is right. When you have resolved it, run "${{ command: 'chain resume' }}".`,
   },
   'unverifiable-block': {
     means: "Quittance can't verify a block, so it holds that block and all later blocks.",
     impact: 'No payment on this network is confirmed until the block is proven or you accept it.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
     holdsBlocks: true,
-    endsBy: 'cause',
     advice: say`Follow the instructions in the alarm. If one node keeps returning wrong blocks, replace that node. If no node can prove the block and you have checked it in a block explorer, run "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
   },
   'nodes-disagree': {
     means: 'Operators return different USDT logs for a block, or too few of them return any.',
     impact: 'Quittance holds that block and all later blocks until enough operators agree.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
     holdsBlocks: true,
-    endsBy: 'cause',
     advice:
       'One operator is wrong or does not respond: repair its node, or add a node from a third operator. The alarm clears when enough operators agree.',
   },
@@ -79,20 +72,16 @@ const ROWS = {
     means: 'Operators disagree about the block producers, or too many producers changed at once.',
     impact: "Quittance can't verify blocks from new producers, so confirmations may stop.",
     scope: 'network',
-    rank: 1,
     isUrgent: true,
     holdsBlocks: true,
-    endsBy: 'cause',
     advice: say`Check the block producers in a block explorer. If that many producers really changed, run "${{ command: 'chain producers', input: { accept: true } }}".`,
   },
   'not-solid': {
     means: "A node reports blocks as irreversible, but by Quittance's own count they aren't.",
     impact: 'No payment on this network is confirmed.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
     holdsBlocks: true,
-    endsBy: 'cause',
     advice:
       'The node follows a different chain, or the known block producers are outdated. Check the chain and the producers in a block explorer.',
   },
@@ -101,8 +90,6 @@ const ROWS = {
     means: "Tether's contract announced a fee or a successor.",
     impact: 'Payments may arrive with different amounts, or may move to another contract.',
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
     endsBy: 'operator',
     advice: "Read Tether's announcement.",
   },
@@ -110,9 +97,7 @@ const ROWS = {
     means: 'Tether paused all USDT transfers.',
     impact: 'Payments fail and cost payers a fee.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Wait for Tether. Payment pages tell payers not to send anything. The alarm clears when Tether resumes transfers.',
   },
@@ -120,16 +105,13 @@ const ROWS = {
     means: 'Tether froze one of your addresses.',
     impact: "It can still receive USDT but can't send any. New invoices use other addresses.",
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice: say`Ask Tether why. The address gets no new invoices. When Tether has unfrozen it, activate it with "${{ command: 'address activate' }}".`,
   },
   'funds-destroyed': {
     means: 'Tether destroyed all money on a frozen address.',
     impact: 'The money is gone. The alarm shows the address, the amount and the transaction.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
     endsBy: 'operator',
     advice: 'Ask Tether. The ledger records the money as sent to no one, so the books still balance.',
@@ -139,8 +121,6 @@ const ROWS = {
     means: 'No node returned the exact bytes of a block, so Quittance relied on operators to report its transfers.',
     impact: 'Colluding operators could have invented these transfers.',
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
     endsBy: 'operator',
     advice:
       'Only node operators confirm these transfers. Connect a node over gRPC, because it returns the bytes that prove a block.',
@@ -149,7 +129,6 @@ const ROWS = {
     means: "The payment for a PAID invoice isn't on the chain.",
     impact: "Your shop may have shipped an order that wasn't paid.",
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
     endsBy: 'operator',
     advice: "The invoice stays PAID although this payment isn't on the chain. Tell your shop.",
@@ -158,9 +137,7 @@ const ROWS = {
     means: "Quittance can't record a payment or expire an order, because a row fails its check.",
     impact: 'That payment or order is set aside. All other orders continue.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Repair the row shown in the alarm, or restore it from a backup. Quittance records the payment within minutes of the repair.',
   },
@@ -168,9 +145,7 @@ const ROWS = {
     means: "An address's on-chain balance differs from the ledger.",
     impact: "A transfer is missing from the ledger, or the ledger has a transfer that isn't on the chain.",
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Run the repair command shown in the alarm. It first shows the differences and changes nothing without your consent. If there are no differences, money moved without a log: report this to the Quittance project.',
   },
@@ -179,8 +154,6 @@ const ROWS = {
     means: 'A backup was restored.',
     impact: 'Invoices created after that backup are unknown, and new invoices need new addresses.',
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
     endsBy: 'operator',
     advice:
       'Add new addresses. If you revoked keys after the backup, revoke them again. Check users, admin keys, webhook endpoints and fixed rates, because they are as they were at the time of the backup.',
@@ -189,8 +162,6 @@ const ROWS = {
     means: 'The database server was promoted, or recovered to an earlier moment.',
     impact: 'After a failover to an asynchronous standby, the newest invoices may be missing.',
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
     endsBy: 'operator',
     advice:
       'After a failover to a synchronous standby, nothing is lost. After any other failover, follow the instructions in the alarm. Then close it.',
@@ -199,9 +170,6 @@ const ROWS = {
     means: 'PostgreSQL is running out of disk space, memory or connections.',
     impact: 'Quittance may not create invoices or record payments until resources are free again.',
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
-    endsBy: 'cause',
     advice:
       'Free disk space on the PostgreSQL server, or raise the limit shown in the alarm. The alarm clears within 30 seconds.',
   },
@@ -209,9 +177,6 @@ const ROWS = {
     means: "A scheduled backup wasn't created, or isn't valid.",
     impact: 'A restore would lose everything since the newest good backup.',
     scope: 'installation',
-    rank: 1,
-    isUrgent: false,
-    endsBy: 'cause',
     advice:
       'Follow the instructions in the alarm. Quittance retries after ten minutes and keeps the existing backups. The alarm clears with the next good backup.',
   },
@@ -219,9 +184,6 @@ const ROWS = {
     means: 'The newest verified backup is too old, or none exists.',
     impact: 'A restore would lose everything since that backup.',
     scope: 'installation',
-    rank: 1,
-    isUrgent: false,
-    endsBy: 'cause',
     advice: 'The log and the alarm backup-failed give the reason. The alarm clears with the next good backup.',
   },
   // Alarms about addresses.
@@ -229,9 +191,7 @@ const ROWS = {
     means: "The text of an address doesn't match its account.",
     impact: 'Payment pages with this address tell payers not to pay. Payments to it are set aside until the repair.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Someone changed the database. Quittance shows the address to no one, and sets aside payments to it until the repair.',
   },
@@ -240,18 +200,14 @@ const ROWS = {
     impact:
       'With QUITTANCE_MANIFEST_MODE=enforce, Quittance shows the address to no one, and sets aside payments to it until you sign the address.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice: say`If the address is yours, sign and install a manifest that contains it: "${{ command: 'manifest draft' }}" shows what is missing. If it isn't, someone wrote to the database.`,
   },
   'address-change-pending': {
     means: 'Someone added addresses in the console or with an admin key.',
     impact: 'New invoices use them when another owner confirms, or after 24 hours.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice: say`Review the pending addresses, and withdraw any that are not yours: "${{ command: 'address pending' }}".`,
   },
   'address-change-failed': {
@@ -259,7 +215,6 @@ const ROWS = {
     impact: "The project doesn't have these addresses.",
     scope: 'project',
     rank: 2,
-    isUrgent: false,
     endsBy: 'operator',
     advice: say`No address was added. To see why, run "${{ command: 'address pending' }}", then add the correct addresses again.`,
   },
@@ -268,9 +223,7 @@ const ROWS = {
     means: 'A table, constraint, index, trigger or function differs from this release.',
     impact: 'A protection in the database may be disabled. No process starts on this database.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Someone changed the tables, so their protections may no longer work. The alarm clears within a minute of the repair.',
   },
@@ -278,7 +231,6 @@ const ROWS = {
     means: "A row doesn't match its seal, or has no seal.",
     impact: "With QUITTANCE_ROW_MACS=require, Quittance doesn't use or show the row. With warn, it does.",
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
     endsBy: 'operator',
     advice: "Someone wrote directly to the database. Don't trust this row.",
@@ -287,8 +239,6 @@ const ROWS = {
     means: 'Rows in a table have no seal.',
     impact: "Quittance can't check these rows for changes.",
     scope: 'installation',
-    rank: 1,
-    isUrgent: false,
     endsBy: 'operator',
     advice: say`Rows from an older release have no seal. Compare the ledger with the chain and your wallet, then seal them: "${{ command: 'ledger seal' }}". If the rows aren't old, someone inserted them.`,
   },
@@ -296,7 +246,6 @@ const ROWS = {
     means: "Rows were sealed with a master key that this process doesn't have.",
     impact: "This process can't check these rows.",
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
     endsBy: 'operator',
     advice:
@@ -306,7 +255,6 @@ const ROWS = {
     means: 'Rows are missing, or the end of the row inventory was removed.',
     impact: 'Invoices, payments, events or settings may be lost.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
     endsBy: 'operator',
     advice: say`Someone deleted rows directly in the database, or reset it to an earlier state. Restore the rows, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
@@ -315,7 +263,6 @@ const ROWS = {
     means: 'The audit log was changed after it was written.',
     impact: 'Someone may have hidden an action.',
     scope: 'installation',
-    rank: 1,
     isUrgent: true,
     endsBy: 'operator',
     advice: say`Someone changed or truncated the audit log. Find out who did this, and which action they wanted to hide. "${{ command: 'audit verify' }}" shows the affected entry.`,
@@ -324,9 +271,7 @@ const ROWS = {
     means: 'Someone marked alarms as resolved directly in the database.',
     impact: 'Quittance still lists them, because it seals the end of each alarm.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Someone with access to the database is hiding alarms. Quittance lists the hidden alarms again: handle those first. This alarm clears a day after the last attempt.',
   },
@@ -334,9 +279,7 @@ const ROWS = {
     means: 'A check, a background loop, a lease renewal or webhook delivery has stopped working in one process.',
     impact: 'Tampering may go unnoticed, or payments, messages or deliveries may be delayed.',
     scope: 'network',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice:
       'Read the log of that process for the cause. Someone may have written something to the database that makes the check fail. If the log says nothing, restart the process. The alarm clears after the next successful check.',
   },
@@ -346,7 +289,6 @@ const ROWS = {
     scope: 'project',
     rank: 2,
     isUrgent: true,
-    endsBy: 'cause',
     advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Until you do, Quittance keeps the events.`,
   },
   // Alarms about shops and their receivers.
@@ -355,8 +297,6 @@ const ROWS = {
     impact: 'Orders for that price will be rejected.',
     scope: 'project',
     rank: 2,
-    isUrgent: false,
-    endsBy: 'cause',
     advice: say`Add addresses: "${{ command: 'address add' }}".`,
   },
   'order-flood': {
@@ -364,8 +304,6 @@ const ROWS = {
     impact: 'Quittance rejects further orders with 429 TOO_MANY_UNPAID.',
     scope: 'project',
     rank: 2,
-    isUrgent: false,
-    endsBy: 'cause',
     advice: say`Look at the newest orders. If you are running a sale, raise the limits: "${{ command: 'project update' }}". If someone is flooding the shop, limit the orders per visitor in the shop. The alarm clears when half of both limits is free.`,
   },
   'webhook-failing': {
@@ -374,8 +312,6 @@ const ROWS = {
     impact: "The shop isn't notified of payments. Quittance keeps its events and retries.",
     scope: 'project',
     rank: 2,
-    isUrgent: false,
-    endsBy: 'cause',
     advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". If the subject ends in "given up", Quittance has stopped trying: send the callbacks again with "${{ command: 'deliveries replay' }}". The alarm clears when the receiver accepts an event, or for an adapter, when no callback of a paid order fails. The alarm clears for callbacks that Quittance gave up when you send them again, or after 7 days.`,
   },
   'webhook-disabled': {
@@ -383,17 +319,13 @@ const ROWS = {
     impact: 'Quittance no longer sends events to it.',
     scope: 'project',
     rank: 2,
-    isUrgent: false,
-    endsBy: 'cause',
     advice: say`Repair the receiver, then run "${{ command: 'webhook enable' }}", which clears the alarm.`,
   },
   'rate-old': {
     means: "An adapter's rate source has stopped returning new rates.",
     impact: 'When the rate gets too old, the adapter will refuse orders.',
     scope: 'project',
-    rank: 1,
     isUrgent: true,
-    endsBy: 'cause',
     advice: say`Repair the rate source, or set a different source or a fixed rate: "${{ command: 'adapter enable' }}". The alarm clears with a newer rate.`,
   },
   'notify-failing': {
@@ -401,8 +333,6 @@ const ROWS = {
     impact: "The recipients of this channel aren't notified of alarms.",
     scope: 'project',
     rank: 2,
-    isUrgent: false,
-    endsBy: 'cause',
     advice: say`Find out why with "${{ command: 'notify test' }}", or remove the channel with "${{ command: 'notify remove' }}". The alarm clears with the first message that arrives.`,
   },
   // Alarms about processes.
@@ -410,9 +340,6 @@ const ROWS = {
     means: 'A network has active addresses, but no watcher.',
     impact: "Quittance doesn't see payments on this network until a watcher runs and catches up.",
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
-    endsBy: 'cause',
     advice:
       "Start a watcher for the network. If you no longer use the network, retire its projects' addresses. The alarm clears when a watcher is running.",
   },
@@ -420,9 +347,6 @@ const ROWS = {
     means: 'The clocks of a process, the database and the chain differ by 30 seconds or more.',
     impact: 'If the process and the database differ by more than a minute, Quittance creates no invoices.',
     scope: 'network',
-    rank: 1,
-    isUrgent: false,
-    endsBy: 'cause',
     advice:
       "Correct the machines' clocks, and keep them synchronised with chrony or systemd-timesyncd. The alarm clears within seconds.",
   },
@@ -430,12 +354,18 @@ const ROWS = {
 
 export type AlarmKind = keyof typeof ROWS;
 
-export const ALARMS: Readonly<Record<AlarmKind, AlarmRow>> = ROWS;
+const DEFAULTS = { rank: 1, isUrgent: false, endsBy: 'cause' } as const;
+
+type WholeRow = AlarmRow & Required<Pick<AlarmRow, keyof typeof DEFAULTS>>;
 
 export const ALARM_KINDS = Object.keys(ROWS) as readonly AlarmKind[];
 
+export const ALARMS = Object.fromEntries(ALARM_KINDS.map((kind) => [kind, { ...DEFAULTS, ...ROWS[kind] }])) as Readonly<
+  Record<AlarmKind, WholeRow>
+>;
+
 /** Returns the row for a kind. The database may contain alarms from a newer release, with kinds that this release doesn't know. */
-export function alarmRow(kind: string): AlarmRow {
+export function alarmRow(kind: string): WholeRow {
   return Object.hasOwn(ALARMS, kind) ? ALARMS[kind as AlarmKind] : UNKNOWN;
 }
 
@@ -444,8 +374,9 @@ export function adviceOn(kind: string): Text {
   return say`${alarmRow(kind).advice} See docs/reference/alarms.md#${kind}.`;
 }
 
-const UNKNOWN: AlarmRow = {
-  ...{ scope: 'installation', rank: 1, isUrgent: false, endsBy: 'cause' },
+const UNKNOWN: WholeRow = {
+  ...DEFAULTS,
+  scope: 'installation',
   means: 'A newer release raised this alarm.',
   impact: 'Only that release knows its impact.',
   advice: 'Upgrade this process.',
