@@ -3,7 +3,7 @@ import type { AccountHex } from '@quittance/tron/address';
 import type { Client } from 'pg';
 import type { ChainTransfer, SolidBlock } from '../../src/core/domain/chain-block.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
-import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { applySolidBlocks } from '../../src/core/payments/record-transfers.ts';
 import type { Watching } from '../../src/core/payments/watching.ts';
 import { pooledRandom } from '../../src/core/runtime/random.ts';
 import { findCursor, insertCursor } from '../../src/core/store/chain/cursor.ts';

@@ -385,7 +385,6 @@ create table claim_requests (
 
 -- Written by src/core/payments/inventory/watch-inventory.ts
 -- Written by src/core/store/outbox/deliveries.ts
--- Written by src/core/store/outbox/delivery-outcomes.ts
 -- Written by src/core/store/outbox/events.ts
 -- Written by src/core/store/outbox/expedite-deliveries.ts
 -- Written by src/faces/operator/subjects/delivery-replay.ts
@@ -422,7 +421,7 @@ CREATE INDEX deliveries_due ON deliveries USING btree (endpoint_id, next_attempt
 CREATE INDEX deliveries_order ON deliveries USING btree (endpoint_id, invoice_id, sequence) WHERE (status = 'pending'::text);
 CREATE TRIGGER deliveries_keep_what_they_are BEFORE UPDATE ON deliveries FOR EACH ROW WHEN (((old.event_id IS DISTINCT FROM new.event_id) OR (old.endpoint_id IS DISTINCT FROM new.endpoint_id) OR (old.project_id IS DISTINCT FROM new.project_id) OR (old.invoice_id IS DISTINCT FROM new.invoice_id) OR (old.sequence IS DISTINCT FROM new.sequence))) EXECUTE FUNCTION keep_columns();
 
--- Written by src/core/store/outbox/delivery-outcomes.ts
+-- Written by src/core/store/outbox/deliveries.ts
 -- Written by src/faces/operator/subjects/webhook-sending.ts
 create table delivery_attempts (
   answer text,
@@ -542,7 +541,7 @@ CREATE TRIGGER invitations_stay_ended BEFORE UPDATE ON invitations FOR EACH ROW 
 -- Written by src/core/store/db/database.ts
 -- Written by src/core/store/ledger/invoice-changes.ts
 -- Written by src/core/store/ledger/invoice-creation.ts
--- Written by src/core/store/ledger/withdraw-invoice.ts
+-- Written by src/core/store/ledger/invoices.ts
 create table invoices (
   address_id uuid not null,
   api_key_id uuid,
@@ -1090,7 +1089,7 @@ CREATE TRIGGER recovery_codes_are_kept BEFORE DELETE OR TRUNCATE ON recovery_cod
 CREATE TRIGGER recovery_codes_keep_what_they_are BEFORE UPDATE ON recovery_codes FOR EACH ROW EXECUTE FUNCTION keep_columns('ended_at', 'mac');
 CREATE TRIGGER recovery_codes_stay_ended BEFORE UPDATE ON recovery_codes FOR EACH ROW WHEN ((old.ended_at IS NOT NULL)) EXECUTE FUNCTION keep_columns();
 
--- Written by src/core/store/ledger/refused-amounts.ts
+-- Written by src/core/store/ledger/capacity.ts
 create table refused_amounts (
   project_id uuid not null,
   refused_at timestamp with time zone not null,
@@ -1380,7 +1379,6 @@ create table untold_transfers (
 
 -- Written by src/core/store/outbox/adapter-orders.ts
 -- Written by src/core/store/outbox/deliveries.ts
--- Written by src/core/store/outbox/delivery-outcomes.ts
 -- Written by src/core/store/outbox/endpoint-health.ts
 -- Written by src/core/store/outbox/webhook-endpoints.ts
 -- Written by src/core/store/outbox/webhook-secrets.ts

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { AlarmKind } from '../core/domain/alarm-kinds.ts';
-import { AppError, isDatabaseUnavailable } from '../core/domain/errors.ts';
+import { AppError, isDatabaseUnavailable, shortageBehind } from '../core/domain/errors.ts';
 import { type Network, nodesVariable } from '../core/domain/network.ts';
-import { shortageBehind } from '../core/domain/shortage.ts';
 import { toIso, type UnixMs } from '../core/domain/time.ts';
 import type { HealthProblems } from '../core/payments/health-problems.ts';
 import { createWatchedNetworks, neverSeen, type WatchedNetworks } from '../core/payments/watched-networks.ts';

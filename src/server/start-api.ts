@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { accountToAddress } from '@quittance/tron/address';
 import type { FastifyInstance } from 'fastify';
 import { createTransactionReader, type TransactionReaderDeps } from '../core/chain/verify/transaction-reader.ts';
-import { createRelief } from '../core/payments/relief.ts';
+import { createRelief } from '../core/payments/derive-addresses.ts';
 import { createUnpaidGate } from '../core/payments/unpaid-gate.ts';
 import { createWatchedNetworks } from '../core/payments/watched-networks.ts';
 import { startLoop } from '../core/runtime/loop.ts';

@@ -5,7 +5,7 @@ import { createKnownTerms } from '../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../core/chain/verify/read-block.ts';
 import { AppError } from '../core/domain/errors.ts';
 import { isLocalNetwork } from '../core/domain/network.ts';
-import { guardAdditions } from '../core/payments/manifest/guard-adding.ts';
+import { guardAdditions } from '../core/payments/manifest/address-guard.ts';
 import { deriveKey } from '../core/runtime/key-ring.ts';
 import { logLostConnections } from '../core/runtime/log-throttle.ts';
 import { readVersion } from '../core/runtime/package.ts';

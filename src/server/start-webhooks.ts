@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { tryReceiptKey } from '../core/store/access/encrypt-receipt-key.ts';
+import { tryReceiptKey } from '../core/store/access/receipt-keys.ts';
 import { startDispatcher } from '../core/webhooks/dispatcher.ts';
 import { startRatePolling } from '../core/webhooks/poll-rates.ts';
 import { startRetention } from '../core/webhooks/retention.ts';

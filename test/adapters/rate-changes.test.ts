@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { boundsAround, isLargeChange } from '../../src/core/domain/rate.ts';
+import { boundsAround, isLargeChange } from '../../src/core/domain/price.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { enableAdapter } from '../../src/faces/operator/subjects/adapters.ts';

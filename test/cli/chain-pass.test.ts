@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
-import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { applySolidBlocks } from '../../src/core/payments/record-transfers.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { findCursor } from '../../src/core/store/chain/cursor.ts';
 import { findPassedBlock } from '../../src/core/store/chain/passed-blocks.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DAY_MS } from '../../src/core/domain/capacity.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { startCapacityWatch } from '../../src/core/payments/watch-capacity.ts';
+import { startCapacityWatch } from '../../src/core/payments/measure-capacity.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';

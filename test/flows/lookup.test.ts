@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { decodeId } from '../../src/core/domain/ids.ts';
-import { likelyMistake } from '../../src/core/domain/mismatch/likely-mistake.ts';
+import { likelyMistake } from '../../src/core/domain/lookup/lookup.ts';
 import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
 import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
 import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';

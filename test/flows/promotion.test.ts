@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { cliActor } from '../../src/cli/terminal/terminal.ts';
-import { notePromotion } from '../../src/core/payments/note-timeline.ts';
+import { notePromotion } from '../../src/core/payments/watch-guarantees.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { acknowledgeAlarms } from '../../src/faces/operator/subjects/chain.ts';

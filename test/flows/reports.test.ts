@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DAY_MS } from '../../src/core/domain/capacity.ts';
 import { formatAmount, type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
 import { toIso, type UnixMs, unixMs } from '../../src/core/domain/time.ts';
-import { applySolidBlocks } from '../../src/core/payments/apply-solid-blocks.ts';
+import { applySolidBlocks } from '../../src/core/payments/record-transfers.ts';
 import { findCursor } from '../../src/core/store/chain/cursor.ts';
 import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { expect, onTestFinished, test } from 'vitest';
-import { pathOf } from '../../src/core/domain/manifest/address-tree.ts';
 import { describeChanges } from '../../src/core/domain/manifest/describe-changes.ts';
 import {
   formatManifest,
@@ -14,7 +13,7 @@ import {
   parseManifest,
   vouchedAddresses,
 } from '../../src/core/domain/manifest/manifest.ts';
-import { headOf } from '../../src/core/domain/manifest/manifest-head.ts';
+import { headOf, pathOf } from '../../src/core/domain/manifest/manifest-head.ts';
 import {
   formatPinnedKeys,
   lackOfSignatures,

@@ -19,10 +19,10 @@ const GROUPS: Readonly<Record<string, RegExp>> = {
   domain: /^src\/core\/domain\//,
   tron: /^packages\/tron\/src\//,
   signing:
-    /^(?:src\/core\/(?:webhooks\/sign|runtime\/key-ring|domain\/(?:receipt[/a-z-]*|canonical-json))|packages\/tron\/src\/signature)\.ts$/,
-  'target check': /^src\/core\/webhooks\/(?:target|target-connector|ip-ranges)\.ts$/,
+    /^(?:src\/core\/(?:webhooks\/sign|runtime\/key-ring|domain\/receipt\/[a-z-]*)|packages\/tron\/src\/signature)\.ts$/,
+  'target check': /^src\/core\/webhooks\/(?:target|target-connector)\.ts$/,
   idempotency:
-    /^src\/(?:core\/(?:domain\/idempotency|payments\/create-invoice|store\/ledger\/invoices)|faces\/(?:api\/read-create-input|web\/json-body))\.ts$/,
+    /^src\/(?:core\/(?:domain\/invoice-options|payments\/create-invoice|store\/ledger\/invoices)|faces\/(?:api\/read-create-input|web\/json-body))\.ts$/,
 };
 
 const startedMs = performance.now();

@@ -17,7 +17,6 @@ const SUITES: readonly Suite[] = [
       'src/core/webhooks/sign.ts',
       'src/core/webhooks/target.ts',
       'src/core/webhooks/target-connector.ts',
-      'src/core/webhooks/ip-ranges.ts',
       'src/core/runtime/key-ring.ts',
       'src/faces/api/read-create-input.ts',
       'src/faces/web/json-body.ts',

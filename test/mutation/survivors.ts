@@ -29,6 +29,10 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['>= LEAST_INK_CONTRAST', 'the card has that contrast with ink, whatever tints it a little'],
     ['contrastOf(accent, WHITE) >=', BOUND],
     ['/^#[0-9a-f]{6}$/.test', 'only the palette calls it'],
+    ['kept < 1 && step < CHROMA_STEPS', 'more steps come closer than a channel can show'],
+    ['value <= 0.04045', BOUND],
+    ['clipped <= 0.0031308', BOUND],
+    ['light >= -GAMUT_SLACK', BOUND],
   ],
   'src/core/domain/invoice.ts': [['default:', TYPE]],
   'src/core/domain/brand/logo.ts': [
@@ -46,17 +50,15 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['if (amountMicro >= payableMicro)', FAST],
     ['MAX_SHARE) - WHOLE_SHARE', FAST],
   ],
-  'src/core/domain/mismatch/fit-invoice.ts': [
-    ['invoice === undefined', LATER],
-    ['best * WORTH_TELLING', BOUND],
-    ['>= own.weight * EQUALLY_NEAR', BOUND],
-    ['weight * EQUALLY_NEAR > own.weight', BOUND],
-  ],
   'src/core/domain/mismatch/rank-causes.ts': [
-    ['share >= WORTH_TELLING', BOUND],
+    ['share >= WORTH_SHOWING', BOUND],
     ['>= best.weight * EQUALLY_NEAR', BOUND],
     ['share > 0', 'what has no share has no weight'],
     ['invoice === undefined ? 0n', 'no two findings of one cause are without an invoice'],
+    ['invoice === undefined', LATER],
+    ['best * WORTH_COMPARING', BOUND],
+    ['>= own.weight * EQUALLY_NEAR', BOUND],
+    ['weight * EQUALLY_NEAR > own.weight', BOUND],
   ],
   'src/core/domain/mismatch/rounding-errors.ts': [
     ['differenceMicro >= ONE_USDT', FAST],
@@ -91,12 +93,6 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['byPayable.get(restMicro) ?? []', TYPE],
     ['last !== undefined', TYPE],
   ],
-  'src/core/domain/brand/oklch.ts': [
-    ['kept < 1 && step < CHROMA_STEPS', 'more steps come closer than a channel can show'],
-    ['value <= 0.04045', BOUND],
-    ['clipped <= 0.0031308', BOUND],
-    ['light >= -GAMUT_SLACK', BOUND],
-  ],
   'src/core/domain/money.ts': [
     ["text.split('.')", TYPE],
     ['value < 0n', 'nothing is its own negative'],
@@ -111,19 +107,11 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['daysLeft !== null', 'without days left nothing was used, which is asked as well'],
     ['firstUseAt === null', 'nothing, and a first use at that very moment, lead to the same time'],
   ],
-  'src/core/domain/receipt/canonical-json.ts': [['left < right', 'no two members have one name']],
   'src/core/domain/receipt/receipt.ts': [
     ['version: (value)', 'it was compared before'],
     ['chain: (value)', LATER],
     ['if (!isObject(value)) return', 'both that are asked for are objects by then'],
     ["typeof value !== 'string') return false", LATER],
-  ],
-  'src/core/domain/receipt/receipt-key.ts': [
-    ['MAX_KEY_SET_BYTES', 'it bounds a download, and is tested there'],
-    ['!Array.isArray(keys)', LATER],
-    ["X.test(key.x ?? '')", TYPE],
-  ],
-  'src/core/domain/receipt/receipt-signature.ts': [
     ["read.signature.split('.')", TYPE],
     ['publicKey !== null', TYPE],
     ["typeof x !== 'string'", LATER],
@@ -131,7 +119,13 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['json.matchAll', 'only names stand before a colon'],
     ["typeof value !== 'object' || value === null", 'a null would have been refused'],
   ],
-  'src/core/domain/lookup/read-fee.ts': [
+  'src/core/domain/receipt/receipt-key.ts': [
+    ['MAX_KEY_SET_BYTES', 'it bounds a download, and is tested there'],
+    ['!Array.isArray(keys)', LATER],
+    ["X.test(key.x ?? '')", TYPE],
+    ['left < right', 'no two members have one name'],
+  ],
+  'src/core/domain/lookup/pasted.ts': [
     ['const plain = text', FAST],
     ['const [, integer', TYPE],
   ],
@@ -180,12 +174,6 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['i < text.length', 'there is no character behind the last'],
     ['depth === 1', 'the depth is asked twice: when a key may come, and when it does'],
   ],
-  'src/core/webhooks/ip-ranges.ts': [
-    ["text.split('/')", TYPE],
-    ["hex.split('::')", TYPE],
-    ['const V4_MAPPED', 'this block names no address: what it holds does'],
-    ['const GLOBAL_UNICAST', 'this block names no address: it is where the public ones are'],
-  ],
   'src/core/webhooks/sign.ts': [
     ['bytes.length >= SECRET_BOUNDS.min', 'the pattern of a secret has the same bounds, in characters'],
     ['const SECRET =', 'the text is compared with the one of its bytes afterwards'],
@@ -196,7 +184,13 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['callback(refusal(check), [])', 'with an error nobody looks at the addresses'],
     ['callback(error, [])', 'with an error nobody looks at the addresses'],
   ],
-  'src/core/webhooks/target.ts': [['url.hostname.replace', 'a host has brackets at both ends or none']],
+  'src/core/webhooks/target.ts': [
+    ['url.hostname.replace', 'a host has brackets at both ends or none'],
+    ["text.split('/')", TYPE],
+    ["hex.split('::')", TYPE],
+    ['const V4_MAPPED', 'this block names no address: what it holds does'],
+    ['const GLOBAL_UNICAST', 'this block names no address: it is where the public ones are'],
+  ],
 };
 
 /** Returns why no test detects this mutant; `null` if no reason is known. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { addressNeed } from '../../src/core/domain/address-need.ts';
+import { addressNeed } from '../../src/core/domain/capacity.ts';
 
 const page = await readFile(new URL('../../docs/guides/addresses.md', import.meta.url), 'utf8');
 const amounts = await readFile(new URL('../../docs/explained/amounts.md', import.meta.url), 'utf8');

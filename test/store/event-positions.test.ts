@@ -5,8 +5,7 @@ import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
-import { findFeedPage } from '../../src/core/store/outbox/event-feed.ts';
-import { recordEvents } from '../../src/core/store/outbox/events.ts';
+import { findFeedPage, recordEvents } from '../../src/core/store/outbox/events.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually, type TestProject } from '../support/service.ts';
 

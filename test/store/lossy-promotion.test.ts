@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { claimLedger } from '../../src/core/store/db/claim-ledger.ts';
+import { claimLedger } from '../../src/core/store/db/ledger-identity.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { makeRuntimeUser } from '../../src/core/store/embedded/embedded.ts';
 import { runSql } from '../contract/sql.ts';

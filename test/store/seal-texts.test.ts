@@ -1,9 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
-import { coveredValues, sealColumn, sealedTable } from '../../src/core/store/db/seal.ts';
-import { splitSeal } from '../../src/core/store/db/seal-text.ts';
-import { createSealer } from '../../src/core/store/db/sealer.ts';
+import { coveredValues, sealColumn, sealedTable, splitSeal } from '../../src/core/store/db/seal.ts';
+import { createSealer } from '../../src/core/store/db/seals.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 const KEPT = sealedTable('kept', {

@@ -2,7 +2,7 @@ import type { TronAddress } from '@quittance/tron/address';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import type { Brand, CheckoutInvoice } from '../../src/core/store/ledger/checkout.ts';
-import type { PayingTransfer } from '../../src/core/store/ledger/paying-transfer.ts';
+import type { PayingTransfer } from '../../src/core/store/ledger/payments.ts';
 import {
   PAGE_STATES,
   type Page,

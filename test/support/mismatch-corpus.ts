@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MismatchFacts, Sender, Sibling, Suspect } from '../../src/core/domain/mismatch/facts.ts';
+import type { MismatchFacts, Sender, Sibling, Suspect } from '../../src/core/domain/mismatch/finding.ts';
 import { searchRanges } from '../../src/core/domain/mismatch/search-ranges.ts';
 import type { CauseCode } from '../../src/core/domain/mismatch.ts';
 import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';

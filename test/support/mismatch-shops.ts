@@ -1,5 +1,5 @@
 import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
-import type { Suspect } from '../../src/core/domain/mismatch/facts.ts';
+import type { Suspect } from '../../src/core/domain/mismatch/finding.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import type { Policy } from '../../src/core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';

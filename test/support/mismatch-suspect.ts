@@ -1,4 +1,4 @@
-import type { Suspect } from '../../src/core/domain/mismatch/facts.ts';
+import type { Suspect } from '../../src/core/domain/mismatch/finding.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 

@@ -13,8 +13,12 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/core/runtime/metrics.ts';
 import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
-import { LEASE_MS, type LeasedDelivery } from '../../src/core/store/outbox/deliveries.ts';
-import { type AttemptOutcome, recordOutcomes } from '../../src/core/store/outbox/delivery-outcomes.ts';
+import {
+  type AttemptOutcome,
+  LEASE_MS,
+  type LeasedDelivery,
+  recordOutcomes,
+} from '../../src/core/store/outbox/deliveries.ts';
 import { type DispatcherOptions, startDispatcher } from '../../src/core/webhooks/dispatcher.ts';
 import { storeEndpointSecret } from '../../src/core/webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';

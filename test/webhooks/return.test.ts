@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { failurePauseMs } from '../../src/core/domain/circuit.ts';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
-import { schedulePosition } from '../../src/core/domain/retry.ts';
+import { failurePauseMs, schedulePosition } from '../../src/core/domain/retry.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { insertEvents } from '../../src/core/store/outbox/events.ts';

@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { AppError } from '../../core/domain/errors.ts';
 import { isLocalNetwork, keyMode } from '../../core/domain/network.ts';
-import type { Receipt } from '../../core/domain/receipt/receipt.ts';
+import { MAX_RECEIPT_BYTES, type Receipt } from '../../core/domain/receipt/receipt.ts';
 import { MAX_KEY_SET_BYTES, readKeyIds } from '../../core/domain/receipt/receipt-key.ts';
-import { MAX_RECEIPT_BYTES } from '../../core/domain/receipt/receipt-signature.ts';
 import { formatFields } from '../../faces/operator/command-words.ts';
 import { clip, printable } from '../../faces/operator/input/problems.ts';
 import { verifyReceipt } from '../../faces/operator/subjects/receipts.ts';

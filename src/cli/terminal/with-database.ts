@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../core/domain/errors.ts';
 import { type UnixMs, unixMs } from '../../core/domain/time.ts';
-import { guardCommand } from '../../core/payments/manifest/guard-adding.ts';
+import { guardCommand } from '../../core/payments/manifest/address-guard.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
 import { DataDirError, dataDirError, lockDataDir } from '../../core/runtime/instance-lock.ts';
 import { createLogger } from '../../core/runtime/log.ts';

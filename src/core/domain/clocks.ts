@@ -11,7 +11,7 @@ export type DeadlineClock = { now(): UnixMs; problem(): string | null };
  * real network is followed. With `isLive`, the chain keeps pace with real time, so its time is at most a few seconds old. Otherwise this
  * time is only a lower bound, because every verified block was made in the past.
  */
-export type Readings = { process: number; database: number; chain: { time: number; isLive: boolean } | null };
+type Readings = { process: number; database: number; chain: { time: number; isLive: boolean } | null };
 
 /**
  * `byMs` is how far the wrong clock is ahead, or behind if negative. For `both`, it refers to the clock that is less wrong. `unclear` means

@@ -54,7 +54,7 @@ export const MISSABLE_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] === 'alw
 export const REPLAYED_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] !== 'if asked for');
 
 /** The fields of an invoice in the API and in events: exactly these five. */
-export type InvoiceProjection = {
+type InvoiceProjection = {
   invoiceId: string;
   externalId: string;
   status: InvoiceStatus;
@@ -91,7 +91,7 @@ export type SeenTransfer = {
   amountMicro: MicroUsdt;
 };
 
-export type PaymentDetail = {
+type PaymentDetail = {
   requestedAmount: string;
   payableAmount: string;
   address: string;
@@ -147,7 +147,7 @@ export function describeTransfer(
 }
 
 /** The transfer that refunded another one: it went from one of the project's addresses to the sender, with exactly the same amount. */
-export type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTime: UnixMs; from: string };
+type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTime: UnixMs; from: string };
 
 /** Describes the refund for lists and for `transfer.refunded` data, which also contains the data in other transfer events. */
 export function describeRefund(

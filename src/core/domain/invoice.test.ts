@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hadPayment, INVOICE_STATUSES, type InvoiceChange, type InvoiceStatus, isLate, transition } from './invoice.ts';
+import {
+  hadPayment,
+  INVOICE_STATUSES,
+  type InvoiceChange,
+  type InvoiceStatus,
+  isLate,
+  matchTransfer,
+  transition,
+} from './invoice.ts';
 import { unixMs } from './time.ts';
 
 const DEADLINE = unixMs(1_000_000);
@@ -111,4 +119,16 @@ test('an invoice that waits had a payment exactly if it was CONFIRMING before, w
   );
   // These wait for nothing: a payment is on its way, or came.
   expect([hadPayment('CONFIRMING', 3), hadPayment('PAID', 4)]).toEqual([false, false]);
+});
+
+test('a transfer that no invoice reserves is unmatched', () => {
+  expect(matchTransfer(null)).toBe('unmatched');
+});
+
+test.each(['PENDING', 'CONFIRMING', 'EXPIRED'] as const)('a transfer of a %s invoice’s amount pays it', (status) => {
+  expect(matchTransfer(status)).toBe('matched');
+});
+
+test('a second transfer of a paid invoice’s amount is a duplicate', () => {
+  expect(matchTransfer('PAID')).toBe('duplicate');
 });

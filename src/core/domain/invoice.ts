@@ -57,3 +57,15 @@ export function hadPayment(status: InvoiceStatus, eventCount: number): boolean {
   if (status === 'PENDING') return eventCount > 0;
   return status === 'EXPIRED' && eventCount > 1;
 }
+
+export type Match = 'matched' | 'duplicate' | 'unmatched';
+
+/**
+ * Decides how an irreversible incoming transfer is classified. `reservedBy` is the status of the invoice that reserves exactly this amount
+ * at exactly this address, or `null` if there's none. Amounts are never rounded, added up or tolerated: no transfer can pay any other
+ * invoice, and each invoice is paid only once.
+ */
+export function matchTransfer(reservedBy: InvoiceStatus | null): Match {
+  if (reservedBy === null) return 'unmatched';
+  return reservedBy === 'PAID' ? 'duplicate' : 'matched';
+}

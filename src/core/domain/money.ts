@@ -4,7 +4,7 @@ export type MicroUsdt = bigint & { readonly __unit: 'micro-usdt' };
 /** The largest accepted amount is 999,999,999,999.999999 USDT, which fits a signed 64-bit integer. */
 const MAX_AMOUNT = /^(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$/;
 
-export type ParsedAmount = { kind: 'ok'; amountMicro: MicroUsdt } | { kind: 'invalid'; code: string; reason: string };
+type ParsedAmount = { kind: 'ok'; amountMicro: MicroUsdt } | { kind: 'invalid'; code: string; reason: string };
 
 /**
  * Parses a decimal amount from an integrator: `"25"`, `"25.5"`, `"0.000001"`. It must be in plain ASCII, with at most 12 digits before and

@@ -26,7 +26,7 @@ export const MINUTE_MS = 60_000;
 export const UNPAID_MS = 30 * MINUTE_MS;
 
 /** How many invoices from the last 30 minutes and from the last minute are unpaid. */
-export type UnpaidCounts = { unpaid: number; unpaidLastMinute: number };
+type UnpaidCounts = { unpaid: number; unpaidLastMinute: number };
 
 export type UnpaidRule = 'unpaid' | 'unpaid-per-minute';
 

@@ -1,16 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
-import { encodeId, uuidV7 } from '../domain/ids.ts';
+import { decodeId, encodeId, uuidV7 } from '../domain/ids.ts';
 import type { RecordedAction } from '../domain/recorded-action.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import type { Loop } from '../runtime/loop.ts';
 import {
+  BY_ITSELF,
   findActionsSince,
   insertOperatorActions,
   type OperatorAction,
   type RecordedActor,
 } from '../store/access/audit-log.ts';
-import { BY_ITSELF } from '../store/access/service-actor.ts';
-import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
 import {
@@ -19,11 +19,15 @@ import {
   digestOfChange,
   endAddressChange,
   findAddressChange,
+  findDueChanges,
   findWaitingChanges,
   isProposerOwner,
+  listWaitingOfNetwork,
 } from '../store/ledger/address-changes.ts';
 import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
 import { lockProject, type Project } from '../store/ledger/projects.ts';
+import { guardWhileLeading, type Leading } from './leading.ts';
+import { whileLeading } from './watching.ts';
 
 /** `contracts` contains the USDT contracts, because their addresses are never wallets. */
 type ApplyDeps = {
@@ -229,7 +233,7 @@ async function end(tx: Sql, { id, projectId, network }: AddressChange, how: Addr
   await settleChangeAlarm(tx, { id: projectId, network });
 }
 
-export const PENDING = 'address-change-pending';
+const PENDING = 'address-change-pending';
 const FAILED = 'address-change-failed';
 
 /** An alarm names at most this many changes and addresses. `quittance address pending` shows all of them. */
@@ -250,11 +254,11 @@ export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 
   const named = waiting.slice(0, MAX_CHANGES).map(describeChange);
   const more = waiting.length - named.length;
   const detail = `new addresses are pending for ${subject}: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them. To list them all, run "quittance address pending --project ${subject}"`;
-  await raiseAlarm(tx, network, { id: randomUUID(), kind: PENDING, subject, detail });
+  await raiseAlarm(tx, network, { kind: PENDING, subject, detail });
 }
 
 /** Describes a change for alarms and the log: `chg_…: 2 addresses (T…, T…), proposed by ann (console), are added at 2026-…Z`. */
-export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: AddressChange): string {
+function describeChange({ id, addresses, actedBy, actorKind, dueAt }: AddressChange): string {
   const more = addresses.length - MAX_ADDRESSES;
   const named = `${addresses.slice(0, MAX_ADDRESSES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const [count, verb] = addresses.length === 1 ? ['1 address', 'is'] : [`${addresses.length} addresses`, 'are'];
@@ -266,6 +270,77 @@ async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string)
   const { id, projectId, network } = change;
   const subject = encodeId('prj', projectId);
   const detail = `the addresses from ${encodeId('chg', id)} were not added to ${subject}: ${reason}. If they are yours, propose them again; then close this alarm with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
-  await raiseAlarm(tx, network, { id: randomUUID(), kind: FAILED, subject, detail });
+  await raiseAlarm(tx, network, { kind: FAILED, subject, detail });
   return detail;
+}
+
+type AddressChangeWatchDeps = Leading & {
+  random(bytes: number): Uint8Array;
+  usdt: AccountHex;
+  certainNow(): UnixMs;
+};
+
+/** A change waits for a day, so a few seconds don't matter. The alarm was already raised when it was proposed. */
+const PAUSE_MS = 5000;
+
+/** Applies a network's due address changes and maintains their alarm, while this process is the leader. Runs until it's stopped. */
+export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
+  const { network, isLeader, usdt } = options;
+  const deps = { ...options, db: whileLeading(options.db, network, isLeader), contracts: [usdt] };
+  const logged = new Set<string>();
+  const look = async (shouldEnd: () => boolean) => {
+    const failures = await makeDue(deps, shouldEnd);
+    await keepAlarm(deps, logged);
+    if (failures.length > 0) throw failures[0];
+  };
+  return guardWhileLeading(
+    options,
+    { name: 'address changes', pauseMs: PAUSE_MS, onFollower: () => logged.clear() },
+    look,
+  );
+}
+
+type Deps = AddressChangeWatchDeps & { contracts: readonly AccountHex[] };
+
+/** Applies the due changes. If one fails, the others aren't delayed. */
+async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]> {
+  const { db, network, certainNow, log } = deps;
+  const failures: unknown[] = [];
+  for (const id of await findDueChanges(db, network, certainNow())) {
+    if (shouldEnd()) return [];
+    try {
+      const outcome = await applyAddressChange(deps, id, { kind: 'due' });
+      const change = encodeId('chg', id);
+      if (outcome.kind === 'failed') log.error({ alarm: 'address-change-failed', change }, outcome.detail);
+      if (outcome.kind === 'applied')
+        log.warn({ change, addresses: outcome.added }, 'added addresses that were pending for a day');
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return failures;
+}
+
+/**
+ * Logs each pending change once. Corrects the alarm if someone has tampered with it; normally it's raised and resolved together with the
+ * changes.
+ */
+async function keepAlarm({ db, network, log }: Deps, logged: Set<string>): Promise<void> {
+  const waiting = await listWaitingOfNetwork(db, network);
+  const projects = new Set(waiting.map(({ projectId }) => encodeId('prj', projectId)));
+  const open = new Set(await findAlarmSubjects(db, network, PENDING));
+  for (const subject of new Set([...projects, ...open])) {
+    const id = decodeId('prj', subject);
+    if (id === null || projects.has(subject) === open.has(subject)) continue;
+    await db.transaction((tx) => settleChangeAlarm(tx, { id, network }));
+  }
+  for (const { id, projectId } of waiting) {
+    if (logged.has(id)) continue;
+    logged.add(id);
+    const change = await findAddressChange(db, id);
+    if (change === null) continue;
+    log.error({ alarm: PENDING, subject: encodeId('prj', projectId) }, describeChange(change));
+  }
+  const ids = new Set(waiting.map(({ id }) => id));
+  for (const id of logged) if (!ids.has(id)) logged.delete(id);
 }

@@ -1,6 +1,6 @@
 import type { Network } from '../domain/network.ts';
 import { type CreateDeps, type Created, type CreateInput, createInvoice, findEarlier } from './create-invoice.ts';
-import type { Pool, Relief } from './relief.ts';
+import type { Pool, Relief } from './derive-addresses.ts';
 import type { LimitReached, UnpaidGate } from './unpaid-gate.ts';
 import type { Unwatched, WatchedNetworks } from './watched-networks.ts';
 

@@ -1,17 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import type { AlarmKind } from '../domain/alarm-kinds.ts';
-import { isDatabaseUnavailable } from '../domain/errors.ts';
+import { isDatabaseUnavailable, shortageBehind } from '../domain/errors.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
-import { shortageBehind } from '../domain/shortage.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { raiseAlarm, resolveAlarms, resolveUnseenAlarms } from '../store/chain/alarms.ts';
 import { findWatchedNetworks, UNWATCHED_MS } from '../store/chain/watched-networks.ts';
 import type { Database } from '../store/db/database.ts';
-import { findShortage } from '../store/db/find-shortage.ts';
-import { rowsOf } from '../store/db/rows-of.ts';
-import { maybeText } from '../store/db/statement.ts';
+import { answerOf, rowsOf } from '../store/db/rows-of.ts';
+import { count, maybeText } from '../store/db/statement.ts';
 import { describeUnwatched } from './watched-networks.ts';
 
 /** Problems that a process detects in its environment. Each of them also raises an alarm. */
@@ -139,7 +136,7 @@ function createTroubleAlarms({ db, networks, metrics, troubles }: Deps): { keep(
     for (const [key, { network, trouble }] of wanted) {
       const before = raised.get(key);
       if (before !== undefined && nowMs - before.atMs < REPEAT_MS && before.trouble.detail === trouble.detail) continue;
-      await raiseAlarm(db, network, { id: randomUUID(), ...trouble });
+      await raiseAlarm(db, network, trouble);
       raised.set(key, { network, trouble, atMs: nowMs });
     }
     for (const [key, { network, trouble }] of raised) {
@@ -309,3 +306,29 @@ const findSignsOfLife = rowsOf(
    where w.disabled_at is null and w.failing_since is null and w.open_until is null and d.next_attempt_at < now()`,
   () => [[...NETWORKS]],
 );
+
+/** Sets a low memory limit, so that anything larger is written to a temporary file, and puts this file on the tables' disk. */
+const choose = answerOf(
+  'shortage-find-settings',
+  { memory: 'text', place: 'text' },
+  "select set_config('work_mem', '64kB', true) as memory, set_config('temp_tablespaces', '', true) as place",
+  () => [],
+  () => undefined,
+);
+
+/** Writes about three megabytes. The file is deleted when the statement ends. */
+const fill = answerOf(
+  'shortage-find',
+  { count },
+  'select count(*) as count from generate_series(1, 100000)',
+  () => [],
+  () => undefined,
+);
+
+/** Writes a temporary file of a few megabytes to the database's disk. Throws `DATABASE_UNAVAILABLE` if there's no space. */
+export async function findShortage(db: Pick<Database, 'snapshot'>): Promise<void> {
+  await db.snapshot(async (tx) => {
+    await choose(tx);
+    await fill(tx);
+  });
+}

@@ -1,6 +1,5 @@
-import { answerLookup, type LookupAnswer, type LookupInvoice } from '../domain/lookup/lookup.ts';
-import type { TransactionFacts } from '../domain/lookup/transaction-facts.ts';
-import { readTransactionReference } from '../domain/lookup/transaction-reference.ts';
+import { answerLookup, type LookupAnswer, type LookupInvoice, type TransactionFacts } from '../domain/lookup/lookup.ts';
+import { readTransactionReference } from '../domain/lookup/pasted.ts';
 import type { Network } from '../domain/network.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findLookup, requestClaim } from '../store/ledger/lookup.ts';

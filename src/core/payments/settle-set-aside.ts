@@ -17,7 +17,7 @@ import {
 import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
-import type { HeldBack } from './held-back.ts';
+import type { HeldBack } from './expire-invoices.ts';
 import { guardWhileLeading, type Leading } from './leading.ts';
 import { recordChanges } from './record-changes.ts';
 import { BEHIND, recordTransfers } from './record-transfers.ts';

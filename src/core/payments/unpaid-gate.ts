@@ -1,7 +1,13 @@
+import { decodeId } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpaid.ts';
+import { isUnderLimits, MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpaid.ts';
+import type { Loop } from '../runtime/loop.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
+import { endAlarm } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { countUnpaid, type Unpaid } from '../store/ledger/unpaid.ts';
+import { type Leading, loopWhileLeading } from './leading.ts';
+import { whileLeading } from './watching.ts';
 
 /** A limit that was reached, and after how many seconds (at most 60) one more invoice may be possible. */
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
@@ -105,4 +111,21 @@ function limited(unpaid: Unpaid, now: UnixMs): Entered {
   const waitMs = (oldestAt ?? now) + windowMs - now;
   const retryAfterSeconds = Math.min(Math.max(1, Math.ceil(waitMs / 1000)), LONGEST_RETRY_S);
   return { kind: 'limited', rule, limit, retryAfterSeconds };
+}
+
+const LOOK_MS = 5000;
+
+/** Resolves the `order-flood` alarms for projects that are well below their limits again, while this process is the leader. */
+export function startOrderFloodWatch(options: Leading): Loop {
+  const { network, now, log, isLeader } = options;
+  const db = whileLeading(options.db, network, isLeader);
+  return loopWhileLeading(options, { name: 'order floods', pauseMs: LOOK_MS }, async (shouldEnd) => {
+    for (const subject of await findAlarmSubjects(db, network, 'order-flood')) {
+      if (shouldEnd()) break;
+      const projectId = decodeId('prj', subject);
+      const unpaid = projectId === null ? null : await countUnpaid(db, projectId, now());
+      if (unpaid !== null && !isUnderLimits(unpaid, unpaid)) continue;
+      await endAlarm({ db, log }, 'order-flood', network, subject);
+    }
+  });
 }

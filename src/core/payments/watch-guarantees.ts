@@ -1,9 +1,12 @@
 import { accountToAddress } from '@quittance/tron/address';
 import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { Loop } from '../runtime/loop.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
 import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import { describeDamaged } from '../store/db/address-column.ts';
 import type { Database, Sql } from '../store/db/database.ts';
+import { findLedgerIdentity, takeLedger } from '../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../store/db/migrate.ts';
 import { rowsOf } from '../store/db/rows-of.ts';
 import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/db/schema-changes.ts';
@@ -17,8 +20,8 @@ import {
 } from '../store/db/sealed-tables.ts';
 import { isAsSealed } from '../store/db/statement.ts';
 import { findDamagedAddresses } from '../store/ledger/addresses.ts';
+import { findProjectNetworks } from '../store/ledger/projects.ts';
 import { guardWhileLeading, type Leading, takeEach } from './leading.ts';
-import { notePromotion } from './note-timeline.ts';
 import { whileLeading } from './watching.ts';
 
 /** Problems must be found within a minute, so the interval is half a minute. One check takes about 0.1 s. */
@@ -114,7 +117,6 @@ const newest = (name: string, table: SealedTable, order: string) =>
     name,
     isSound(table),
     `select ${sealColumn(table, 't.')} as is_sound from ${table.name} t order by ${order} desc limit 1000`,
-    () => [],
   );
 
 /** The recent outgoing transfers of each project's addresses, which `transfers refund` relies on. */
@@ -125,14 +127,12 @@ const outgoing = rowsOf(
    from (select id from projects order by created_at desc, id limit 1000) p
    cross join lateral (select * from outgoing_transfers o where o.project_id = p.id order by o.block_number desc limit 100) t
    limit 10000`,
-  () => [],
 );
 
 const limits = rowsOf(
   'decisions-limits',
   isSound(SEALED_LIMITS),
   `select ${sealColumn(SEALED_LIMITS, 't.')} as is_sound from projects t order by created_at desc, id limit 1000`,
-  () => [],
 );
 
 const DECISIONS = [
@@ -146,4 +146,24 @@ const DECISIONS = [
 /** Reads the operators' newest decisions and the outgoing transfers, because reading checks their seals. */
 export async function examineDecisions(db: Sql): Promise<void> {
   for (const read of DECISIONS) await read(db);
+}
+
+/**
+ * Records that the server is on a new timeline, because it was promoted or recovered to a point in time. Raises an alarm on each of the
+ * ledger's networks. Both happen in the same transaction, so each new timeline is reported exactly once.
+ */
+export async function notePromotion({ db, log }: { db: Database; log: Logger }): Promise<void> {
+  const before = await findLedgerIdentity(db);
+  if (before === null || !before.isHere || !before.isTimelineNew) return;
+  await db.transaction(async (tx) => {
+    const identity = await findLedgerIdentity(tx);
+    if (identity === null || !identity.isHere || !identity.isTimelineNew) return;
+    await takeLedger(tx, identity, 'not-lossy');
+    const subject = `timeline ${identity.timeline}`;
+    for (const network of await findProjectNetworks(tx)) {
+      const detail = `the database server was promoted, or recovered to an earlier time: it is now on ${subject}, and was previously on ${identity.formerTimeline}. After a failover to a synchronous standby, nothing is lost. After any other failover, and after a recovery, shops may already have invoices that are missing here: stop every process and run "quittance restore accept --retire-addresses", so that Quittance never uses an amount twice. See docs/guides/backup.md. If you are sure that nothing is lost, run "quittance chain acknowledge --network ${network} --alarm database-promoted"`;
+      await raiseAlarm(tx, network, { kind: 'database-promoted', subject, detail });
+      log.error({ alarm: 'database-promoted', network, subject }, detail);
+    }
+  });
 }

@@ -11,7 +11,7 @@ export function isOfRow(error: unknown): boolean {
 }
 
 /** Writes items together, but undoes only the items that fail. Returns the failed items with their errors. */
-export type Write = <Item>(
+type Write = <Item>(
   tx: Sql,
   items: readonly Item[],
   write: (items: readonly Item[]) => Promise<void>,

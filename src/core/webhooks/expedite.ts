@@ -1,4 +1,4 @@
-import { failurePauseMs, PAUSE } from '../domain/circuit.ts';
+import { failurePauseMs, PAUSE } from '../domain/retry.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';

@@ -1,12 +1,12 @@
 import { encodeId } from '../domain/ids.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
-import { isCurrentRate, originOf, type RateSource, type ReadRate, readRate, readRateSource } from '../domain/rate.ts';
+import { isCurrentRate, originOf, type RateSource, type ReadRate, readRate, readRateSource } from '../domain/price.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type LoopHealth, startLoop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
-import { holdLease } from '../store/chain/hold-lease.ts';
+import { holdLease } from '../store/chain/leases.ts';
 import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database } from '../store/db/database.ts';
 import { listSourcedAdapters, type SourcedAdapter, storeReadRate } from '../store/outbox/adapter-orders.ts';

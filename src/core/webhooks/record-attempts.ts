@@ -1,21 +1,17 @@
-import { randomUUID } from 'node:crypto';
-import { type EndpointHealth, hasFailedTooLong, healthAfterFailures } from '../domain/circuit.ts';
 import { newEvent } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
-import { OUTAGE } from '../domain/retry.ts';
+import { type EndpointHealth, hasFailedTooLong, healthAfterFailures, OUTAGE } from '../domain/retry.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { parseUrl } from '../domain/url.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { LogThrottle, Tally } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
-import { insertOperatorActions } from '../store/access/audit-log.ts';
-import { BY_ITSELF } from '../store/access/service-actor.ts';
+import { BY_ITSELF, insertOperatorActions } from '../store/access/audit-log.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
-import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
-import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-outcomes.ts';
+import { type AttemptOutcome, type LeasedDelivery, recordOutcomes, targetOf } from '../store/outbox/deliveries.ts';
 import {
   countUndelivered,
   type FailingEndpoint,
@@ -254,7 +250,7 @@ async function disableEndpoint(
   const told = { type: 'endpoint.disabled', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
   await insertEvents(tx, network, [newEvent(told, { timestamp: now, random: pooledRandom })], now);
   const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events are waiting: repair the receiver, then "quittance webhook enable ${endpointId}"`;
-  await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
+  await raiseAlarm(tx, network, { kind: 'webhook-disabled', subject: endpointId, detail });
   const action = {
     projectId,
     action: 'webhook.disabled',

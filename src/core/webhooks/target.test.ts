@@ -1,5 +1,7 @@
+import { BlockList, isIPv4 } from 'node:net';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkAddresses, checkTarget, isPublicUnicast } from './target.ts';
+import { checkAddresses, checkTarget, classifyAddress, isPublicUnicast } from './target.ts';
 
 test('public unicast is what is public of addresses in a standard spelling', () => {
   const seen = ['198.41.0.4', '2001:503:ba3e::2:30', '127.0.0.1', '10.0.0.1', '::1', 'shop.example', ''].map(
@@ -123,5 +125,169 @@ describe('what is refused before anything is resolved', () => {
       reason: expect.stringContaining('"my-laptop" resolves to 192.168.1.7 (192.168.0.0/16, private)'),
     });
     expect(checkAddresses('my-laptop', [{ address: '127.0.1.1', family: 4 }], 'local')).toEqual({ kind: 'ok' });
+  });
+});
+
+const isPublic = (ip: string) => classifyAddress(ip).scope === 'public';
+
+describe('public unicast addresses', () => {
+  /** From the IANA registries, in order, plus reachable blocks without receivers. */
+  const SPECIAL = [
+    ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+    ['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
+    ['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
+    ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'],
+    // Everything outside of 2000::/3.
+    ['::/3', '4000::/2', '8000::/1'],
+  ].flat();
+  // Separate lists, because a BlockList also compares IPv4 addresses with IPv6 blocks, as mapped addresses.
+  const oracle = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const block of SPECIAL) {
+    const [net = '', length = ''] = block.split('/');
+    const family = isIPv4(net) ? 'ipv4' : 'ipv6';
+    oracle[family].addSubnet(net, Number(length), family);
+  }
+  const isSpecial = (ip: string) => (isIPv4(ip) ? oracle.ipv4.check(ip, 'ipv4') : oracle.ipv6.check(ip, 'ipv6'));
+
+  const v4 = (value: number) => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
+  const v6 = (value: bigint) =>
+    Array.from({ length: 8 }, (_, index) => ((value >> BigInt(112 - 16 * index)) & 0xffffn).toString(16)).join(':');
+  const anyV4 = fc.integer({ min: 0, max: 0xffff_ffff }).map(v4);
+
+  test('agree with an independent list of blocks, for random addresses', () => {
+    fc.assert(
+      fc.property(anyV4, (ip) => {
+        expect(isPublic(ip)).toBe(!isSpecial(ip));
+      }),
+      { numRuns: 2000 },
+    );
+    const globalUnicast = fc.bigInt({ min: 0x2n << 124n, max: (0x4n << 124n) - 1n });
+    fc.assert(
+      fc.property(fc.oneof(fc.bigInt({ min: 1n << 112n, max: (1n << 128n) - 1n }), globalUnicast), (value) => {
+        fc.pre(value >> 32n !== 0x64ff9bn << 64n);
+        expect(isPublic(v6(value))).toBe(!isSpecial(v6(value)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('begin and end exactly where the special blocks end and begin', () => {
+    for (const block of SPECIAL) {
+      const [net = '', length = ''] = block.split('/');
+      const bits = isIPv4(net) ? 32 : 128;
+      const write = (value: bigint) => (bits === 32 ? v4(Number(value)) : v6(value));
+      const first = bits === 32 ? readV4(net) : readV6(net);
+      const last = first + (1n << BigInt(bits - Number(length))) - 1n;
+      for (const value of [first - 1n, first, last, last + 1n]) {
+        if (value < 0n || value >> BigInt(bits) !== 0n) continue;
+        const ip = write(value);
+        expect([ip, isPublic(ip)]).toEqual([ip, !isSpecial(ip)]);
+      }
+    }
+  });
+
+  test('an address that IPv6 wraps for IPv4 or for a translator counts as what it holds', () => {
+    fc.assert(
+      fc.property(anyV4, fc.constantFrom('::ffff:', '64:ff9b::', '0:0:0:0:0:FFFF:'), (ip, prefix) => {
+        expect(isPublic(prefix + ip)).toBe(isPublic(ip));
+        const hex = readV4(ip).toString(16).padStart(8, '0');
+        expect(isPublic(`${prefix}${hex.slice(0, 4)}:${hex.slice(4)}`)).toBe(isPublic(ip));
+      }),
+    );
+  });
+
+  test.each([
+    ...['', 'shop.example', '8.8.8', '8.8.8.8.', ' 8.8.8.8', '8.8.8.8/32', '08.8.8.8', '0x8.8.8.8', '134744072'],
+    ...['8.8.8.8\u0000', '８.8.8.8', '[2606:4700::1]', '2606:4700::1%eth0', '2606:4700::1%', '2606:4700', ':::'],
+  ])('%j is not an address in a standard notation, and not public', (text) => {
+    expect(isPublic(text)).toBe(false);
+  });
+
+  function readV4(ip: string): bigint {
+    return BigInt(`0x${Buffer.from(ip.split('.').map(Number)).toString('hex')}`);
+  }
+
+  /** Parses the blocks above: groups, and zeros to the end. */
+  function readV6(net: string): bigint {
+    const groups = net.replace(/::$/, '').split(':');
+    return BigInt(
+      `0x${groups
+        .map((group) => group.padStart(4, '0'))
+        .join('')
+        .padEnd(32, '0')}`,
+    );
+  }
+});
+
+describe('an address that is not public is named by the block that it stands in', () => {
+  test.each([
+    ['169.254.169.254', '169.254.169.254/32, cloud metadata'],
+    ['100.100.100.200', '100.100.100.200/32, cloud metadata'],
+    ['192.0.0.192', '192.0.0.192/32, cloud metadata'],
+    ['168.63.129.16', '168.63.129.16/32, Azure platform'],
+    ['0.0.0.0', '0.0.0.0/8, this network'],
+    ['10.1.2.3', '10.0.0.0/8, private'],
+    ['100.127.255.255', '100.64.0.0/10, shared by carriers'],
+    ['169.254.0.1', '169.254.0.0/16, link-local'],
+    ['172.31.255.255', '172.16.0.0/12, private'],
+    ['192.0.0.1', '192.0.0.0/24, protocol assignments'],
+    ['192.0.2.1', '192.0.2.0/24, documentation'],
+    ['192.31.196.1', '192.31.196.0/24, AS112 sink'],
+    ['192.52.193.1', '192.52.193.0/24, multicast relay'],
+    ['192.88.99.1', '192.88.99.0/24, 6to4 relay'],
+    ['192.168.0.1', '192.168.0.0/16, private'],
+    ['192.175.48.1', '192.175.48.0/24, AS112 sink'],
+    ['198.19.255.255', '198.18.0.0/15, benchmarking'],
+    ['198.51.100.1', '198.51.100.0/24, documentation'],
+    ['203.0.113.1', '203.0.113.0/24, documentation'],
+    ['239.0.0.1', '224.0.0.0/4, multicast'],
+    ['255.255.255.255', '240.0.0.0/4, reserved'],
+    ['fd00:ec2::254', 'fd00:ec2::254/128, cloud metadata'],
+    ['::', '::/128, unspecified'],
+    ['::2', '::/96, IPv4-compatible'],
+    ['::8.8.8.8', '::/96, IPv4-compatible'],
+    ['64:ff9b:1::1', '64:ff9b:1::/48, NAT64 of a local network'],
+    ['100::1', '100::/64, discard'],
+    ['2001::1', '2001::/32, Teredo'],
+    ['2001:1::1', '2001::/23, protocol assignments'],
+    ['2001:db8::1', '2001:db8::/32, documentation'],
+    ['2002::1', '2002::/16, 6to4'],
+    ['2620:4f:8000::1', '2620:4f:8000::/48, AS112 sink'],
+    ['3fff::1', '3fff::/20, documentation'],
+    ['5f00::1', '5f00::/16, segment routing'],
+    ['fd00::1', 'fc00::/7, private'],
+    ['fe80::1', 'fe80::/10, link-local'],
+    ['fec0::1', 'fec0::/10, site-local'],
+    ['ff02::1', 'ff00::/8, multicast'],
+    ['4000::1', 'outside of 2000::/3'],
+    ['64:ff9b::10.0.0.1', '10.0.0.0/8, private, behind 64:ff9b::/96, NAT64'],
+    ['64:ff9b::7f00:1', '127.0.0.0/8, loopback, behind 64:ff9b::/96, NAT64'],
+    ['::ffff:10.0.0.1', '10.0.0.0/8, private'],
+    ['fe80::1%eth0', 'not an address in a standard notation'],
+    ['0177.0.0.1', 'not an address in a standard notation'],
+  ])('%s', (ip, range) => {
+    const scope = /, (private|shared by carriers)$/.test(range) ? 'private' : 'other';
+    expect(classifyAddress(ip)).toEqual({ scope, range });
+  });
+
+  test('loopback is apart, in every spelling of an address', () => {
+    for (const ip of [
+      '127.0.0.1',
+      '127.255.255.255',
+      '::ffff:127.0.0.1',
+      '::ffff:7f00:1',
+      '0:0:0:0:0:ffff:7f00:0001',
+    ]) {
+      expect(classifyAddress(ip)).toEqual({ scope: 'loopback', range: '127.0.0.0/8, loopback' });
+    }
+    for (const ip of ['::1', '0:0:0:0:0:0:0:1', '0000::0001', '::0.0.0.1']) {
+      expect(classifyAddress(ip)).toEqual({ scope: 'loopback', range: '::1/128, loopback' });
+    }
+  });
+
+  test('what is public has no range', () => {
+    for (const ip of ['8.8.8.8', '2606:4700::1', '::ffff:8.8.8.8', '64:ff9b::8.8.8.8', '2606:4700:1:2:3:4:8.8.8.8']) {
+      expect(classifyAddress(ip)).toEqual({ scope: 'public', range: null });
+    }
   });
 });

@@ -4,7 +4,7 @@ import { readLink } from '../../core/domain/brand/brand.ts';
 import { formatOptions } from '../../core/domain/invoice-options.ts';
 import { type MicroUsdt, microUsdt, parseAmount } from '../../core/domain/money.ts';
 import type { Network } from '../../core/domain/network.ts';
-import { isCurrentRate, readRateSource } from '../../core/domain/rate.ts';
+import { isCurrentRate, readRateSource } from '../../core/domain/price.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import { parseUrl } from '../../core/domain/url.ts';
 import { findEarlier } from '../../core/payments/create-invoice.ts';

@@ -3,7 +3,7 @@ import { assertNever } from '../../core/domain/assert-never.ts';
 import { EVENT_TYPES } from '../../core/domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../core/domain/ids.ts';
 import { Type } from '../../core/runtime/type.ts';
-import { type FeedPage, type FeedQuestion, findFeedPage } from '../../core/store/outbox/event-feed.ts';
+import { type FeedPage, type FeedQuestion, findFeedPage } from '../../core/store/outbox/events.ts';
 import type { FieldError } from '../web/problem.ts';
 import { waitWithoutPlace } from '../web/shed-load.ts';
 import type { ApiDeps } from './api-deps.ts';

@@ -8,17 +8,9 @@ import type { Logger } from '../../core/runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../../core/runtime/loop.ts';
 import { findAuditHead } from '../../core/store/access/audit-log.ts';
 import { areWordsSound, findAlarmSubjects, isSilenced } from '../../core/store/chain/alarms.ts';
-import { holdLease } from '../../core/store/chain/hold-lease.ts';
+import { holdLease } from '../../core/store/chain/leases.ts';
 import { endAlarm, tellAlarm } from '../../core/store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../../core/store/db/database.ts';
-import {
-  forgetOldNotifications,
-  giveUpNotifications,
-  isPlanned,
-  type Phase,
-  planNotification,
-} from '../../core/store/outbox/notifications.ts';
-import { listNotifyChannels, type NotifyChannel } from '../../core/store/outbox/notify-channels.ts';
 import {
   countAlarms,
   type PendingAlarm as FoundAlarm,
@@ -26,10 +18,16 @@ import {
   findPendingOwnerChanges,
   findPendingTransfers,
   findSettledTransfers,
+  forgetOldNotifications,
+  giveUpNotifications,
+  isPlanned,
   type PendingOwnerChange,
   type PendingTransfer,
+  type Phase,
+  planNotification,
   sumDay,
-} from '../../core/store/outbox/pending-notifications.ts';
+} from '../../core/store/outbox/notifications.ts';
+import { listNotifyChannels, type NotifyChannel } from '../../core/store/outbox/notify-channels.ts';
 import { createWebhookSender } from '../../core/webhooks/send.ts';
 import { type ChannelLine, createChannelLine } from './channel-line.ts';
 import { type Installation, oneLine } from './message.ts';

@@ -1,8 +1,8 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { retryableError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
 import { applyContractEvents } from '../../payments/contract-states.ts';
+import { applySolidBlocks } from '../../payments/record-transfers.ts';
 import type { Watching } from '../../payments/watching.ts';
 import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
 import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';

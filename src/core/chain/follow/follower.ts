@@ -1,8 +1,7 @@
 import { retryableError } from '../../domain/errors.ts';
 import { showPendingEvents } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
-import { expireInvoices } from '../../payments/expire-invoices.ts';
-import { createHeldBack } from '../../payments/held-back.ts';
+import { createHeldBack, expireInvoices } from '../../payments/expire-invoices.ts';
 import type { Watching } from '../../payments/watching.ts';
 import { findReplacement } from '../../store/chain/contract-states.ts';
 import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor.ts';

@@ -1,7 +1,7 @@
 import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { HeldBack } from '../../payments/held-back.ts';
+import type { HeldBack } from '../../payments/expire-invoices.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { RequestShare } from '../../runtime/request-share.ts';

@@ -9,7 +9,7 @@ import { contractRetName } from '@quittance/tron/transaction';
 import { splitTransaction, type TransactionBytes, transactionBytes } from '@quittance/tron/transaction-bytes';
 import { decodeTransferCall, decodeTransferLog } from '@quittance/tron/usdt';
 import { AppError, retryableError } from '../../domain/errors.ts';
-import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts';
+import type { TransactionFacts } from '../../domain/lookup/lookup.ts';
 import { microUsdt } from '../../domain/money.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { ReadTransaction, TransactionQuestion } from '../../payments/look-up-transaction.ts';

@@ -1,6 +1,6 @@
 export type LogoType = 'image/png' | 'image/jpeg' | 'image/webp';
 
-export type ReadLogo =
+type ReadLogo =
   | { kind: 'ok'; type: LogoType; width: number; height: number }
   /** The reason also says what to do. */
   | { kind: 'refused'; reason: string };

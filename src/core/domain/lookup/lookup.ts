@@ -2,11 +2,41 @@ import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { assertNever } from '../assert-never.ts';
 import { type ContractState, STATE_EFFECTS } from '../contract-event.ts';
 import type { InvoiceStatus } from '../invoice.ts';
-import { type LikelyMistake, likelyMistake } from '../mismatch/likely-mistake.ts';
+import { rankCauses } from '../mismatch/rank-causes.ts';
+import { CAUSES, type Cause } from '../mismatch.ts';
 import { absolute, formatAmount, type MicroUsdt, microUsdt } from '../money.ts';
-import { toIso, type UnixMs } from '../time.ts';
-import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
-import type { LinkedNetwork, OtherChain } from './transaction-reference.ts';
+import { toIso, type UnixMs, unixMs } from '../time.ts';
+import type { LinkedNetwork, OtherChain } from './pasted.ts';
+
+/** The ledger's facts about a transaction in relation to this invoice. */
+export type LedgerFacts = InBlock & ({ kind: 'matched' } | { kind: 'duplicate' } | { kind: 'sighted'; txId: string });
+
+/** A node's facts about a transaction, regardless of any invoice. Amounts are greater than 0. */
+export type TransactionFacts =
+  /**
+   * `used-up`: no more requests are allowed for this link, or for all links together, at the moment. `too-large`: the transaction exceeds
+   * the size limit.
+   */
+  | { kind: 'unavailable'; why: 'for-now' | 'used-up' | 'too-large' }
+  | { kind: 'not-found' }
+  /**
+   * `result`: the value in the block, which isn't SUCCESS. `payer`: if the USDT contract itself refused the transfer, the account whose
+   * USDT would have moved, and whether the contract reports it as frozen now.
+   */
+  | (InBlock & { kind: 'failed'; result: string; payer: { account: AccountHex; isFrozen: boolean } | null })
+  | (InBlock & {
+      kind: 'done';
+      /** USDT transfers, in order. */
+      usdt: readonly { to: AccountHex; amountMicro: MicroUsdt }[];
+      otherTokens: readonly { contract: AccountHex; to: AccountHex }[];
+      trx: { to: AccountHex; amountSun: bigint } | null;
+      /** Whether it transferred one of the chain's native tokens. */
+      isTrc10: boolean;
+      /** Whether it called the USDT contract itself, which moves nothing but USDT. */
+      isUsdtCall: boolean;
+    });
+
+type InBlock = { blockNumber: number; blockTime: UnixMs };
 
 /** The one invoice that the payer is asking about. */
 export type LookupInvoice = {
@@ -290,4 +320,57 @@ function exactly({ payableMicro }: LookupInvoice, facts: InBlock): Exact {
 
 function placed({ blockNumber, blockTime }: InBlock): Placed {
   return { blockNumber, blockTime: toIso(blockTime) };
+}
+
+/** A mistake as payers see it. It's likely but never certain, because the chain shows amounts, not intentions. */
+export type LikelyMistake =
+  /** The payer sent the requested amount, without the digits that were added to it. */
+  | { kind: 'requested_amount' }
+  | { kind: 'swapped_digits' }
+  /** A fee was deducted from the amount. If more arrived, the payer added a fee that wasn't deducted. */
+  | { kind: 'fee' }
+  | { kind: 'truncated' | 'rounded'; decimals: number }
+  /** One digit is wrong, missing or extra. */
+  | { kind: 'one_digit' };
+
+type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
+
+/**
+ * These stand-ins for an invoice and a sender are enough, because only the amounts matter. The payer chose the invoice, so we know which
+ * one they meant.
+ */
+const AT = unixMs(1);
+const NAMED = {
+  id: '',
+  externalId: '',
+  status: 'PENDING',
+  address: '',
+  createdAt: AT,
+  payableAfter: unixMs(0),
+  expiresAt: AT,
+  paid: null,
+} as const;
+const SENDER = { isOurs: false, hasReceived: false, hasDeposited: false, resembles: null } as const;
+
+/**
+ * Returns the likeliest mistake, judging only by the amounts of one invoice. Returns `null` if no mistake is likelier than all others
+ * together, or if the page can't describe it.
+ */
+export function likelyMistake({ payableMicro, requestedMicro, arrivedMicro }: MistakenAmount): LikelyMistake | null {
+  if (arrivedMicro === payableMicro) return null;
+  const [cause] = rankCauses({
+    transfer: { amountMicro: arrivedMicro, from: 'payer', to: NAMED.address, at: AT },
+    policy: 'tail',
+    invoices: [{ ...NAMED, payableMicro, requestedMicro }],
+    siblings: [],
+    sender: SENDER,
+  });
+  return cause === undefined || cause.confidence === 'low' ? null : wordCause(cause);
+}
+
+/** Operators see more causes, with their likelihood, and more invoices. */
+function wordCause({ code, evidence }: Cause): LikelyMistake | null {
+  const { payer: kind } = CAUSES[code];
+  if (kind === undefined) return null;
+  return kind === 'rounded' || kind === 'truncated' ? { kind, decimals: Number(evidence['decimals']) } : { kind };
 }

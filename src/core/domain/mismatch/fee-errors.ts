@@ -1,5 +1,4 @@
-import type { Suspect } from './facts.ts';
-import { asked, exactly, type Slip, shortly } from './finding.ts';
+import { asked, exactly, type Slip, type Suspect, shortly } from './finding.ts';
 
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { CREATED_AT, suspectOf } from '../../../../test/support/mismatch-suspect.ts';
+import { likelyMistake } from '../lookup/lookup.ts';
 import { CAUSES, type Cause } from '../mismatch.ts';
 import { microUsdt } from '../money.ts';
 import { FIXED_FEES } from './fee-errors.ts';
-import { likelyMistake } from './likely-mistake.ts';
 import { MISTAKES, type Mistake } from './mistakes.ts';
 import { rankCauses } from './rank-causes.ts';
 

@@ -1,7 +1,6 @@
 import { absolute } from '../money.ts';
 import type { UnixMs } from '../time.ts';
-import type { Sibling, Suspect } from './facts.ts';
-import { asked, exactly, type Finding, hasTail, type Slip, shortly } from './finding.ts';
+import { asked, exactly, type Finding, hasTail, type Sibling, type Slip, type Suspect, shortly } from './finding.ts';
 
 const OTHER_ADDRESS_PRIOR = 0.05;
 const TWICE_PRIOR = 0.04;

@@ -1,9 +1,16 @@
 import type { Cause, NearInvoice } from '../mismatch.ts';
 import { absolute } from '../money.ts';
 import type { UnixMs } from '../time.ts';
-import type { MismatchFacts, Suspect } from './facts.ts';
 import { feeDeducted, overpaid } from './fee-errors.ts';
-import { exactly, type Finding, hasTail, type Slip, type SlipRule } from './finding.ts';
+import {
+  exactly,
+  type Finding,
+  hasTail,
+  type MismatchFacts,
+  type Slip,
+  type SlipRule,
+  type Suspect,
+} from './finding.ts';
 import {
   fractionOfInvoice,
   otherAddress,
@@ -13,7 +20,6 @@ import {
   sumsOfInvoices,
   type Weighed,
 } from './payment-patterns.ts';
-import { plausibility } from './plausibility.ts';
 import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-errors.ts';
 import { senderCauses, unknown } from './sender-causes.ts';
 import { typingError, typingOrigins } from './typing-errors.ts';
@@ -24,7 +30,7 @@ const MAX_INVOICES = 5;
 /** Causes with a smaller share of all explanations are left out. */
 const WORTH_SHOWING = 0.01;
 /** Invoices that explain a transfer at least half as well as the best one count as equally near. */
-export const EQUALLY_NEAR = 0.5;
+const EQUALLY_NEAR = 0.5;
 
 /** `high`: all other causes together have at most 3 %, and all other invoices less than a tenth. */
 const HIGH = { cause: 0.97, invoice: 0.92 };
@@ -201,4 +207,71 @@ export function confidenceOf({ atMost }: Finding, causeShare: number, bestShare:
 export function toNear(invoice: Suspect, amountMicro: bigint): NearInvoice {
   const { id, externalId, status, payableMicro } = invoice;
   return { id, externalId, status, payableMicro, differenceMicro: amountMicro - payableMicro };
+}
+
+const HOUR_MS = 3_600_000;
+/**
+ * Returns from 0 to 1 how plausible it is that a transfer at this time was meant for this invoice, whatever its amount. An invoice that
+ * didn't exist yet can't have been meant. An open invoice is likelier than an expired one, and an expired one is likelier than a paid one.
+ */
+export function plausibility(invoice: Suspect, at: UnixMs): number {
+  const ageMs = at - invoice.createdAt;
+  if (at <= invoice.payableAfter) return 0;
+  if (invoice.paid !== null && invoice.paid.at <= at) return at - invoice.paid.at < 24 * HOUR_MS ? 0.03 : 0.003;
+  const overdueMs = at - invoice.expiresAt;
+  if (overdueMs > 0) {
+    if (overdueMs < 2 * HOUR_MS) return 0.4;
+    return overdueMs < 48 * HOUR_MS ? 0.1 : 0.01;
+  }
+  // Most payers pay immediately, even if they have a month.
+  if (ageMs < 3 * HOUR_MS) return 1;
+  return ageMs < 48 * HOUR_MS ? 0.6 : 0.3;
+}
+
+/**
+ * How an unmatched or duplicate transfer may have been meant for one invoice. `share` (from 0 to 1) is the weight of this explanation among
+ * all explanations; `rivals` is the number of other invoices that explain the transfer equally well or better.
+ */
+export type Fit = { cause: Cause; share: number; rivals: number };
+
+/** If another cause has high confidence, less than this is left for the others. */
+const WORTH_COMPARING = 0.05;
+
+/**
+ * Compares a transfer with one invoice, which must be among the facts. Returns the likeliest cause that refers to this invoice, or `null`
+ * if no cause is worth showing. An old invoice is as likely as a new one here, because someone is asking about it. The confidence doesn't
+ * depend on this question.
+ */
+export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null {
+  const { amountMicro, at } = facts.transfer;
+  const invoice = facts.invoices.find(({ id }) => id === invoiceId);
+  if (invoice === undefined) return null;
+  const findings = findingsOf(facts);
+  const names = (finding: (typeof findings)[number]) => finding.invoices.some(({ id }) => id === invoiceId);
+  const [own] = findings.filter(names).sort((a, b) => b.weight - a.weight);
+  if (own === undefined) return null;
+  const best = findings.reduce((most, { weight }) => Math.max(most, weight), 0);
+  const wasPaid = invoice.paid !== null && invoice.paid.at <= at;
+  if (own.weight / (wasPaid ? 1 : plausibility(invoice, at)) < best * WORTH_COMPARING) return null;
+  const others = findings.filter((finding) => finding.invoices.length > 0 && !names(finding));
+  const near = others.filter(({ weight }) => weight >= own.weight * EQUALLY_NEAR);
+  const rivals = new Set(near.flatMap(({ invoices }) => invoices.map(({ id }) => id))).size;
+  const isBeaten = near.some(({ weight }) => weight * EQUALLY_NEAR > own.weight);
+  const ofCode = sum(findings.filter(({ code }) => code === own.code));
+  const total = sum(findings);
+  const beside =
+    rivals === 0
+      ? ''
+      : `; ${otherInvoices(rivals)} ${rivals === 1 ? 'fits' : 'fit'} ${isBeaten ? 'as well or better' : 'about as well'}`;
+  return {
+    cause: {
+      code: own.code,
+      confidence: confidenceOf(own, ofCode / total, own.weight / ofCode),
+      explanation: `${own.explanation}${alreadyPaid(own, at)}${beside}.`,
+      evidence: { ...own.evidence, ...(rivals > 0 ? { equallyNear: rivals + 1 } : {}) },
+      invoices: own.invoices.map((one) => toNear(one, amountMicro)),
+    },
+    share: own.weight / total,
+    rivals,
+  };
 }

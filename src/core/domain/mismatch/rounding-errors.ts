@@ -1,6 +1,5 @@
 import { absolute } from '../money.ts';
-import type { Suspect } from './facts.ts';
-import { asked, exactly, type Slip, shortly } from './finding.ts';
+import { asked, exactly, type Slip, type Suspect, shortly } from './finding.ts';
 import { lastUnit, roundTo } from './mistakes.ts';
 
 const ROUNDING_PRIOR = 0.2;

@@ -1,6 +1,6 @@
 import { isPayable } from '../policy.ts';
-import type { MismatchFacts } from './facts.ts';
 import { beforeShares, belowMinimum, COMMON_FEES, FIXED_FEES } from './fee-errors.ts';
+import type { MismatchFacts } from './finding.ts';
 import { siblingSums } from './payment-patterns.ts';
 import { MAX_LEFT_SHIFT } from './rounding-errors.ts';
 import { typingOrigins } from './typing-errors.ts';

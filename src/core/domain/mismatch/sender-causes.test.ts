@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CREATED_AT } from '../../../../test/support/mismatch-suspect.ts';
-import type { MismatchFacts, Sender } from './facts.ts';
+import type { MismatchFacts, Sender } from './finding.ts';
 import { senderCauses, unknown } from './sender-causes.ts';
 
 function causesOf(amountMicro: bigint, known: Partial<Sender> = {}) {

@@ -1,5 +1,4 @@
-import type { MismatchFacts } from './facts.ts';
-import { exactly, type Finding } from './finding.ts';
+import { exactly, type Finding, type MismatchFacts } from './finding.ts';
 
 const DUST_PRIOR = 0.3;
 const DEPOSIT_PRIOR = 0.05;

@@ -1,5 +1,4 @@
-import type { Suspect } from './facts.ts';
-import { asked, exactly, type Slip } from './finding.ts';
+import { asked, exactly, type Slip, type Suspect } from './finding.ts';
 
 /**
  * How often each kind of typing mistake occurs among payers who send a wrong amount. These numbers are estimates, but

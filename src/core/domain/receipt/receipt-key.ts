@@ -2,7 +2,6 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64urlnopad } from '@scure/base';
-import { canonicalJson } from './canonical-json.ts';
 
 /** An Ed25519 public key as a JWK (RFC 8037); `x` contains its 32 bytes in base64url. */
 export type PublicJwk = { kty: 'OKP'; crv: 'Ed25519'; x: string };
@@ -25,7 +24,7 @@ export function receiptKeyId({ kty, crv, x }: PublicJwk): string {
 }
 
 /** A published key set (RFC 7517). */
-export type JwkSet = { keys: (PublicJwk & { kid: string; use: 'sig'; alg: 'EdDSA' })[] };
+type JwkSet = { keys: (PublicJwk & { kid: string; use: 'sig'; alg: 'EdDSA' })[] };
 
 export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
   const jwks = publicKeys.map(toJwk);
@@ -51,3 +50,25 @@ export function readKeyIds(text: string): string[] | null {
 
 /** Matches 32 bytes in base64url, whose last character encodes only four bits. */
 const X = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
+
+/** A value in a signed statement. Fractions, lists and nulls aren't allowed, because their form is ambiguous. */
+type CanonicalValue = string | number | { readonly [name: string]: CanonicalValue };
+
+/**
+ * Serialises a value according to the JSON Canonicalization Scheme (RFC 8785): members are sorted by their UTF-16 units, without white
+ * space. Equal values always give equal bytes. Throws a RangeError for a number that isn't a safe integer, and for an unpaired surrogate.
+ */
+export function canonicalJson(value: CanonicalValue): string {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw new RangeError('a text contains an unpaired surrogate');
+    return JSON.stringify(value);
+  }
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not a safe integer`);
+    return JSON.stringify(value);
+  }
+  const members = Object.entries(value)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, member]) => `${canonicalJson(name)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}

@@ -8,12 +8,12 @@ import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
 import { guardWhileLeading, type Leading } from '../leading.ts';
 import { whileLeading } from '../watching.ts';
-import { partAccepted } from './accepted-problems.ts';
 import {
   BEGINNING,
   type ChainVerification,
   type LogProblem,
   type Place,
+  partAccepted,
   type VerifiedPage,
   walkLog,
 } from './verify-audit-chain.ts';

@@ -9,8 +9,7 @@ import {
   readListed,
   updateInventoryPage,
 } from '../../store/ledger/inventory.ts';
-import { tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
-import type { Keeping } from './keeping.ts';
+import { type Keeping, tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
 
 /**
  * Younger rows aren't listed yet. Ids increase with the clock of the process that creates the row, and its transaction may commit a few

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
@@ -31,16 +31,15 @@ import {
   insertInventoryPage,
   LISTED,
   type Listed,
+  SETTING_TABLES,
   type Subject,
   updateInventoryPage,
 } from '../../store/ledger/inventory.ts';
-import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
 import { guardWhileLeading, type Leading, takeEach } from '../leading.ts';
 import { whileLeading } from '../watching.ts';
-import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
-import type { Keeping } from './keeping.ts';
+import { INVENTORY, type Keeping, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
 
 /** With this pause, problems with settings and the newest rows are found within a minute, even if several rounds fail. */
@@ -241,7 +240,7 @@ async function keepAlarms(keeping: Keeping): Promise<void> {
   );
   const closed = before.open.filter(({ id, kind }) => !isOpen(id) && !acknowledged.has(kind));
   for (const { kind, subject, detail } of closed) {
-    await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
+    await raiseAlarm(db, network, { kind, subject, detail });
     log.error({ alarm: kind, subject }, 'this alarm was closed directly in the database: it is raised again');
   }
   keeping.alarms = { open, audit };
@@ -270,7 +269,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
       subject: 'alarms',
       detail: describeSealProblem(problem, 'key-unknown'),
     } as const;
-    await raiseAlarm(db, network, { id: randomUUID(), ...alarm });
+    await raiseAlarm(db, network, alarm);
   }
   const own = silenced.filter(isOwn);
   await reopenAlarms(db, own);
@@ -288,7 +287,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
   const listed = names.slice(0, MAX_NAMED).join(', ');
   const detail = `alarms of these kinds were closed directly in the database: ${listed}. These alarms are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms are hidden" in docs/guides/tampering.md`;
-  await raiseAlarm(db, network, { id: randomUUID(), kind: SILENCED, subject: '', detail });
+  await raiseAlarm(db, network, { kind: SILENCED, subject: '', detail });
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }
 

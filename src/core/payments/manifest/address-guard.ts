@@ -4,10 +4,11 @@ import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import { BALANCE_CHECKS } from '../../store/chain/balance-checks.ts';
 import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
-import type { OwnAddress, OwnRule } from '../../store/db/address-column.ts';
+import type { AddressChecks, OwnAddress, OwnRule } from '../../store/db/address-column.ts';
+import { ADDING } from '../../store/ledger/addresses.ts';
 import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
-import { type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
+import { type InstalledManifest, type ManifestSettings, proveAddress, readInstalled } from './read-installed.ts';
 
 type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
 
@@ -54,7 +55,7 @@ const OFFERED: readonly string[] = OFFERED_ADDRESSES;
 const OF_OPERATORS: readonly string[] = BALANCE_CHECKS;
 
 /** `subject` is an address, a project, or the manifest itself. */
-export type Unvouched = { network: string; subject: string };
+type Unvouched = { network: string; subject: string };
 
 /**
  * If `settings` is `null`, no manifest is configured, and nothing is refused. `onUnvouched` is called each time an unsigned address is
@@ -137,4 +138,34 @@ function keyOf({ network, address }: OwnAddress): string {
 /** Tells the operator what happened and what to do. */
 export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
   return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
+}
+
+/**
+ * Returns the checks for the operators' connection pools. Operators must be able to see unsigned addresses, but in `enforce` mode they
+ * can't add them or create invoices on them.
+ */
+export function guardAdditions({
+  mode,
+  lackOf,
+  lackOfRule,
+}: Pick<AddressGuard, 'mode' | 'lackOf' | 'lackOfRule'>): AddressChecks {
+  if (mode !== 'enforce') return {};
+  return {
+    refuseNew: lackOf,
+    refuseRule: lackOfRule,
+    passesOver: (own, statement) => OFFERED.includes(statement) && lackOf(own) !== null,
+    refuse: (own, statement) => {
+      const lack = statement === ADDING ? lackOf(own) : null;
+      return lack && `${describeUnvouched(own, lack)}. It was not added`;
+    },
+  };
+}
+
+/** Returns the same checks for a command, using the manifest installed on this machine. */
+export async function guardCommand(settings: ManifestSettings | null): Promise<AddressChecks> {
+  if (settings?.mode !== 'enforce') return {};
+  const guard = createAddressGuard(settings, () => undefined);
+  const read = await readInstalled(settings, { ledgerId: null, now: null });
+  if (read.kind === 'ok') guard.install(read.installed);
+  return guardAdditions(guard);
 }

@@ -12,8 +12,14 @@ import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { listStored } from '../../store/ledger/addresses.ts';
 import { listRules } from '../../store/ledger/projects.ts';
 import { type AddressGuard, describeUnvouched } from './address-guard.ts';
-import { idsOf, lackOfNetworks, type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
-import { writeMark } from './serial-checkpoint.ts';
+import {
+  idsOf,
+  lackOfNetworks,
+  type ManifestSettings,
+  type ReadInstalled,
+  readInstalled,
+  writeMark,
+} from './read-installed.ts';
 
 type Deps = {
   db: Database;

@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { firstIdOf } from '../../domain/ids.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
-import type { MismatchFacts, Sender, Suspect } from '../../domain/mismatch/facts.ts';
-import { type Fit, fitInvoice } from '../../domain/mismatch/fit-invoice.ts';
-import { rankCauses, rankDuplicate } from '../../domain/mismatch/rank-causes.ts';
+import type { MismatchFacts, Sender, Suspect } from '../../domain/mismatch/finding.ts';
+import { type Fit, fitInvoice, rankCauses, rankDuplicate } from '../../domain/mismatch/rank-causes.ts';
 import { searchRanges } from '../../domain/mismatch/search-ranges.ts';
 import type { Cause } from '../../domain/mismatch.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
@@ -15,8 +14,7 @@ import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../../store/db/sealed-tables.ts';
 import { isAsSealed, maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
-import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
-import { outgoingStands, payableAfter, stands } from '../../store/ledger/standing.ts';
+import { outgoingStands, payableAfter, resolutionColumn, stands } from '../../store/ledger/standing.ts';
 
 /**
  * After this many rounds, no invoice is named. An attacker who forges many well-fitting invoices can therefore hide the real ones, but

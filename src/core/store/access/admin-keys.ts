@@ -59,7 +59,6 @@ export const listAdminKeys = rowsOf(
   'admin-key-list',
   listed,
   `select ${COLUMNS} from admin_keys order by created_at, id limit 1000`,
-  () => [],
 );
 
 /**

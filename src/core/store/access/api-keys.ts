@@ -1,4 +1,4 @@
-import { shopOrigins } from '../../domain/brand/embed-origins.ts';
+import { shopOrigins } from '../../domain/brand/brand.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';

@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import type { RecordedAction } from '../../domain/recorded-action.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_ACTION } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, json, listColumns, type Row, text } from '../db/statement.ts';
@@ -32,11 +32,9 @@ const columns = {
  */
 export type OperatorAction = Row<typeof columns>;
 
-const lockLog = rowsOf(
+const lockLog = commandOf(
   'audit-lock',
-  { isLocked: 'bool' },
-  `select pg_advisory_xact_lock(hashtext(format('%I.operator_actions', current_schema()))) is not null as is_locked`,
-  () => [],
+  `select from pg_advisory_xact_lock(hashtext(format('%I.operator_actions', current_schema())))`,
 );
 
 const insertActions = answerOf(
@@ -204,3 +202,8 @@ export const readAcknowledged = rowsOf(
    where subject = any($1::text[]) and action = 'alarm.acknowledged' and detail ->> 'kind' = 'audit-broken' order by seq desc limit 1000`,
   (networks: readonly Network[]) => [networks],
 );
+
+/** The actor in records of the service's own actions. */
+export const BY_ITSELF: RecordedActor = {
+  ...{ actorKind: 'service', actorId: null, actedBy: 'quittance', origin: null, requestId: null },
+};

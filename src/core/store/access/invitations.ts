@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, commandOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_INVITATION, SEALED_RECOVERY_CODE } from '../db/sealed-tables.ts';
 import { group, isAsSealed, listColumns, text } from '../db/statement.ts';
@@ -48,12 +48,10 @@ export const findInvitation = answerOf(
 );
 
 /** Redeems an invitation. Returns `false` if the invitation was already redeemed or has ended. */
-export const consumeInvitation = answerOf(
+export const consumeInvitation = attemptOf(
   'invitation-take',
-  { personId: 'uuid' },
-  'update invitations set ended_at = $2, mac = null where sha256 = $1 and ended_at is null and expires_at > $2 returning person_id',
+  'update invitations set ended_at = $2, mac = null where sha256 = $1 and ended_at is null and expires_at > $2',
   (sha256: Buffer, now: UnixMs) => [sha256, new Date(now)],
-  (rows) => rows.length > 0,
 );
 
 const insertCodes = commandOf(

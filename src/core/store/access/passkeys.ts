@@ -1,5 +1,5 @@
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_PASSKEY } from '../db/sealed-tables.ts';
 import { count, group, isAsSealed, listColumns, type Row } from '../db/statement.ts';
@@ -20,16 +20,14 @@ const passkey = {
 export type Passkey = Omit<Row<typeof passkey>, 'isSound'>;
 
 /** Stores a passkey. Returns `false` if a passkey with this id already exists. */
-export const insertPasskey = answerOf(
+export const insertPasskey = attemptOf(
   'passkey-insert',
-  { id: 'bytea' },
   `insert into passkeys (id, person_id, public_key, counter, transports, name, created_at, mac)
-   values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing returning id`,
+   values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
   (personId: string, { id, publicKey, counter, transports, name, createdAt }: Omit<Passkey, 'lastUsedAt'>) => [
     ...[id, personId, publicKey, counter, transports, name, new Date(createdAt)],
     sealOf(SEALED_PASSKEY, { id, personId, publicKey }),
   ],
-  (rows) => rows.length > 0,
 );
 
 /** Returns a person's first 100 passkeys. All queries in this file ignore rows that were inserted without the master key. */
@@ -57,20 +55,16 @@ export const findPasskey = answerOf(
 /**
  * Records that a passkey was used. Returns `false` if the counter doesn't increase, which suggests a copy, or if the passkey was removed.
  */
-export const usePasskey = answerOf(
+export const usePasskey = attemptOf(
   'passkey-use',
-  { id: 'bytea' },
   `update passkeys set counter = $2, last_used_at = $3
-   where id = $1 and removed_at is null and (counter < $2 or (counter = 0 and $2 = 0)) returning id`,
+   where id = $1 and removed_at is null and (counter < $2 or (counter = 0 and $2 = 0))`,
   (id: Buffer, counter: number, now: UnixMs) => [id, counter, new Date(now)],
-  (rows) => rows.length > 0,
 );
 
 /** Removes a person's passkey. Returns `false` if the person has no passkey with this id. */
-export const removePasskeyRow = answerOf(
+export const removePasskeyRow = attemptOf(
   'passkey-remove',
-  { id: 'bytea' },
-  'update passkeys set removed_at = $3, mac = null where id = $1 and person_id = $2 and removed_at is null returning id',
+  'update passkeys set removed_at = $3, mac = null where id = $1 and person_id = $2 and removed_at is null',
   (id: Buffer, personId: string, now: UnixMs) => [id, personId, new Date(now)],
-  (rows) => rows.length > 0,
 );

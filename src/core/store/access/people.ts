@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { Encrypted } from '../../runtime/key-ring.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_PERSON } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, maybeCount, type Row, sealed, text } from '../db/statement.ts';
@@ -27,16 +27,14 @@ const PERSON = listColumns(person, '', PERSON_SOURCES);
 const NO_FACTORS = { passwordHash: null, totpSealed: null };
 
 /** Stores a person. Returns `false` if the login is already taken. */
-export const insertPerson = answerOf(
+export const insertPerson = attemptOf(
   'person-insert',
-  { id: 'uuid' },
   `insert into people (id, login, name, role, projects, created_at, mac) values ($1, $2, $3, $4, $5::uuid[], $6, $7)
-   on conflict (login) where removed_at is null do nothing returning id`,
+   on conflict (login) where removed_at is null do nothing`,
   ({ id, login, name, role, projects }: Person, now: UnixMs) => [
     ...[id, login, name, role, projects, new Date(now)],
     sealOf(SEALED_PERSON, { ...{ id, login, name, role, projects }, ...NO_FACTORS }),
   ],
-  (rows) => rows.length > 0,
 );
 
 /** Finds a person by UUID or login, unless they were removed. Doesn't check the seal. */
@@ -123,7 +121,6 @@ export const listPeopleRows = rowsOf(
      (select max(s.seen_at) from sessions s where s.person_id = p.id) as seen_at,
      (select i.expires_at from invitations i where i.person_id = p.id and i.ended_at is null) as invited_until
    from people p where p.removed_at is null order by p.created_at, p.id limit 1000`,
-  () => [],
 );
 
 /** Counts the other owners, and how many of them can sign in. */
@@ -138,12 +135,9 @@ export const countOtherOwners = answerOf(
 );
 
 /** Prevents other removals of owners until the transaction ends. A trigger in the database takes the same lock. */
-export const lockOwners = answerOf(
+export const lockOwners = commandOf(
   'person-lock-owners',
-  { isLocked: 'bool' },
-  `select pg_advisory_xact_lock(hashtext(format('%I.people', current_schema()))) is not null as is_locked`,
-  () => [],
-  () => undefined,
+  `select from pg_advisory_xact_lock(hashtext(format('%I.people', current_schema())))`,
 );
 
 export const updateRole = commandOf(
@@ -179,30 +173,26 @@ export const storePassword = commandOf(
 );
 
 /** Accepts the code for a time step, unless a code for the same or a later step was already used. Resets the failed attempts. */
-export const consumeTotpStep = answerOf(
+export const consumeTotpStep = attemptOf(
   'person-take-step',
-  { id: 'uuid' },
   `update people set totp_step = $2, misses = 0
-   where id = $1 and removed_at is null and totp_sealed is not null and (totp_step is null or totp_step < $2) returning id`,
+   where id = $1 and removed_at is null and totp_sealed is not null and (totp_step is null or totp_step < $2)`,
   (id: string, step: number) => [id, step],
-  (rows) => rows.length > 0,
 );
 
 /**
  * Records a failed code. A person may fail `most` times in a row, and after that once every `everySeconds` seconds. Returns `false` if no
  * attempts are left.
  */
-export const takeMiss = answerOf(
+export const takeMiss = attemptOf(
   'person-take-miss',
-  { id: 'uuid' },
   `update people p set misses = least(b.misses + 1, 1000), missed_at = $2
    from (select id, greatest(0, misses - floor(greatest(0, extract(epoch from $2::timestamptz - coalesce(missed_at, $2))) / $4::int))::int as misses
      from people where id = $1 and removed_at is null for update) b
-   where p.id = b.id and b.misses < $3 returning p.id`,
+   where p.id = b.id and b.misses < $3`,
   (id: string, now: UnixMs, { most, everySeconds }: { most: number; everySeconds: number }) => [
     ...[id, new Date(now), most, everySeconds],
   ],
-  (rows) => rows.length > 0,
 );
 
 const sealedTotp = { ...factors, masterKeyId: 'text', totpSealed: 'bytea', seal: 'text?' } as const;

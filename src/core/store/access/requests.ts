@@ -1,6 +1,6 @@
 import { NIL_UUID, timeOfId } from '../../domain/ids.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
+import { commandOf, conditionOf } from '../db/rows-of.ts';
 
 /**
  * An answered request: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
@@ -81,19 +81,15 @@ function edgesOf([one, ...others]: RequestBatch['requests']): { first: string; l
 }
 
 /** Deletes the requests of each whole week that ended before a given time. */
-export const forgetOldRequests = answerOf(
+export const forgetOldRequests = commandOf(
   'requests-forget-old',
-  { isDone: 'bool' },
-  'select forget_old_requests($1) is null as is_done',
+  'select from forget_old_requests($1)',
   (before: UnixMs) => [new Date(before)],
-  () => undefined,
 );
 
 /** Whether any partition for one of these times still has requests from before `before`. */
-export const holdsOldRequests = answerOf(
+export const holdsOldRequests = conditionOf(
   'requests-old-in-slot',
-  { any: 'bool' },
-  'select exists (select from requests where slot = any($1::int4[]) and at < $2) as any',
+  'exists (select from requests where slot = any($1::int4[]) and at < $2)',
   (times: readonly UnixMs[], before: UnixMs) => [times.map((time) => String(slotOf(time))), new Date(before)],
-  ([row]) => row?.any === true,
 );

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, changesOf, commandOf, conditionOf, rowOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_SESSION } from '../db/sealed-tables.ts';
 import { group, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
@@ -94,12 +94,10 @@ export const endSessionRow = rowOf(
 );
 
 /** Ends all of a person's sessions. Returns how many there were. */
-export const endSessionsOf = answerOf(
+export const endSessionsOf = changesOf(
   'session-end-all',
-  { id: 'uuid' },
-  'update sessions set ended_at = $2, mac = null where person_id = $1 and ended_at is null returning id',
+  'update sessions set ended_at = $2, mac = null where person_id = $1 and ended_at is null',
   (personId: string, now: UnixMs) => [personId, new Date(now)],
-  ({ length }) => length,
 );
 
 /** Ends everyone's sessions. */
@@ -154,28 +152,22 @@ export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<b
 }
 
 /** Whether a person has signed in from a network since a given time. The query takes equally long for an unknown person. */
-export const hasSignedInFrom = answerOf(
+export const hasSignedInFrom = conditionOf(
   'session-network-known',
-  { known: 'bool' },
-  'select exists (select from sessions where person_id = $1 and client_network = $2 and created_at > $3) as known',
+  'exists (select from sessions where person_id = $1 and client_network = $2 and created_at > $3)',
   (personId: string, network: string, since: UnixMs) => [personId, network, new Date(since)],
-  ([row]) => row?.known === true,
 );
 
 /** Marks a challenge as used. Returns `false` if the challenge was already used. */
-export const spendChallenge = answerOf(
+export const spendChallenge = attemptOf(
   'challenge-spend',
-  { sha256: 'bytea' },
-  'insert into spent_challenges (sha256, expires_at) values ($1, $2) on conflict do nothing returning sha256',
+  'insert into spent_challenges (sha256, expires_at) values ($1, $2) on conflict do nothing',
   (sha256: Buffer, expiresAt: UnixMs) => [sha256, new Date(expiresAt)],
-  (rows) => rows.length > 0,
 );
 
 /** Deletes sessions that began before a given time, and invitations and challenges that ended before then, up to 1,000 of each. */
-export const forgetOldSessions = answerOf(
+export const forgetOldSessions = commandOf(
   'session-forget-old',
-  { isDone: 'bool' },
-  'select forget_old_sessions($1) is null as is_done',
+  'select from forget_old_sessions($1)',
   (before: UnixMs) => [new Date(before)],
-  () => undefined,
 );

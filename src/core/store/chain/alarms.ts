@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
 import { printableText } from '../../domain/text.ts';
 import { ANY_NETWORK } from '../db/any-network.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, changesOf, conditionOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal, type OpenedSeal, type Sealer, sealColumn, sealOf } from '../db/seal.ts';
 import { isOpenAlarm, SEALED_ALARM, SEALED_CLOSED } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
@@ -21,11 +22,13 @@ const ALARM = {
 
 export type Alarm = Row<typeof ALARM>;
 
+type NewAlarm = Pick<Alarm, 'kind' | 'subject' | 'detail'> & { id?: string };
+
 const MAX_DETAIL = 2000;
 const [PAGE, MAX_PAGES] = [1000, 100];
 /**
  * Opens an alarm, or counts another occurrence of an open one. An alarm counts as open if its end has no valid seal. Returns whether it's
- * new. `id` is a UUID.
+ * new.
  */
 export const raiseAlarm = answerOf(
   'alarm-raise',
@@ -43,7 +46,7 @@ export const raiseAlarm = answerOf(
        set seen_at = now(), seen_count = least(a.seen_count + 1, 1000000000), detail = excluded.detail, mac = excluded.mac
      returning a.seen_count = 1 as is_new)
    select is_new from opened union all select false from unclosed`,
-  (network: Network, { id, kind, ...given }: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => {
+  (network: Network, { id = randomUUID(), kind, ...given }: NewAlarm) => {
     // A message from outside must never block an alarm.
     const subject = printableText(given.subject);
     const detail = printableText(given.detail.slice(0, MAX_DETAIL));
@@ -63,13 +66,11 @@ const findToClose = rowsOf(
   (network: Network, kind: AlarmKind, subject: string | null) => [network, kind, subject && printableText(subject)],
 );
 
-const close = answerOf(
+const close = changesOf(
   'alarms-close',
-  { id: 'uuid' },
   `update alarms a set resolved_at = coalesce(a.resolved_at, now()), closed_mac = decode(given.mac, 'hex')
-   from unnest($1::uuid[], $2::text[]) given (id, mac) where a.id = given.id and (a.needs_closing or ${isOpenAlarm('a.')}) returning a.id`,
+   from unnest($1::uuid[], $2::text[]) given (id, mac) where a.id = given.id and (a.needs_closing or ${isOpenAlarm('a.')})`,
   (alarms: readonly Named[], macs: readonly string[]) => [alarms.map(({ id }) => id), macs],
-  ({ length }) => length,
 );
 
 /** Marks a sealed alarm as ended by a process without a master key. This is valid only if no process has a key. */
@@ -196,28 +197,23 @@ export function isEndWithoutKey({ unknownKey }: Pick<Silenced, 'unknownKey'>): b
  * Whether processes from the previous release, which didn't seal the ends of alarms, may still be running. This is assumed for an hour
  * after the upgrade.
  */
-export const isUpgrading = answerOf(
+export const isUpgrading = conditionOf(
   'alarms-upgrading',
-  { any: 'bool' },
-  `select exists (select from schema_migrations where name = '0041_true_alarms.sql' and applied_at > now() - interval '1 hour') as any`,
-  () => [],
-  ([row]) => row?.any === true,
+  `exists (select from schema_migrations where name = '0041_true_alarms.sql' and applied_at > now() - interval '1 hour')`,
 );
 
 /**
  * Removes the false MACs from the ends of alarms, so that all counts treat these alarms as open. If Quittance has closed an alarm in the
  * meantime, its end stays.
  */
-export const reopenAlarms = answerOf(
+export const reopenAlarms = changesOf(
   'alarms-reopen',
-  { id: 'uuid' },
   `update alarms a set closed_mac = null from unnest($1::uuid[], $2::text[]) given (id, mac)
-   where a.id = given.id and encode(a.closed_mac, 'hex') = given.mac returning a.id`,
+   where a.id = given.id and encode(a.closed_mac, 'hex') = given.mac`,
   (alarms: readonly Pick<Silenced, 'id' | 'falseMac'>[]) => [
     alarms.map(({ id }) => id),
     alarms.map(({ falseMac }) => falseMac),
   ],
-  ({ length }) => length,
 );
 
 /**
@@ -260,13 +256,11 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
 }
 
 /** Whether an open alarm on any network reports a changed or missing row with one of these subjects. */
-export const hasAlarm = answerOf(
+export const hasAlarm = conditionOf(
   'alarm-about-row',
-  { any: 'bool' },
-  `select exists (
-     select from alarms where kind in ('row-changed', 'rows-missing') and subject = any($1::text[]) and ${isOpenAlarm('')}) as any`,
+  `exists (
+     select from alarms where kind in ('row-changed', 'rows-missing') and subject = any($1::text[]) and ${isOpenAlarm('')})`,
   (subjects: readonly string[]) => [subjects],
-  ([row]) => row?.any === true,
 );
 
 /** Returns the subjects of a kind's open alarms, up to the oldest 1,000. */

@@ -95,7 +95,7 @@ export const findMovements = rowsOf(
   ],
 );
 
-export type BalanceCheck = {
+type BalanceCheck = {
   opening: Books['opening'];
   goodBlock: number;
   checkedBlock: number;

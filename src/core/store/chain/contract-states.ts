@@ -2,12 +2,12 @@ import type { AccountHex } from '@quittance/tron/address';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf } from '../db/rows-of.ts';
 import { maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
 
 /** The contract's pause; see migration 0037. */
-export type Pause = 'seen' | 'paused';
+type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
 
@@ -39,50 +39,40 @@ export const findPause = answerOf(
  * Stores which addresses are frozen by blocks that can still be orphaned. An address whose state comes from an irreversible block doesn't
  * change.
  */
-export const setSeenFreezes = answerOf(
+export const setSeenFreezes = attemptOf(
   'contract-freeze-seen',
-  { id: 'uuid' },
   `update addresses a set freeze_state = case when a.freeze_state is null then 'seen' end
    from (select coalesce(array_agg(decode(e, 'hex')), '{}') as accounts from unnest($2::text[]) e) s
-   where a.network = $1 and (a.freeze_state = 'seen' and a.account <> all (s.accounts) or a.freeze_state is null and a.account = any (s.accounts))
-   returning a.id`,
+   where a.network = $1 and (a.freeze_state = 'seen' and a.account <> all (s.accounts) or a.freeze_state is null and a.account = any (s.accounts))`,
   (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
-  ({ length }) => length > 0,
 );
 
 /** Like `setSeenFreezes`, but for the contract's pause. */
-export const setSeenPause = answerOf(
+export const setSeenPause = attemptOf(
   'contract-pause-seen',
-  { network: 'text' },
   `update chain_cursors set pause_state = case when pause_state is null then 'seen' end
-   where network = $1 and (pause_state is null and $2::bool or pause_state = 'seen' and not $2::bool) returning network`,
+   where network = $1 and (pause_state is null and $2::bool or pause_state = 'seen' and not $2::bool)`,
   (network: Network, isPaused: boolean) => [network, isPaused],
-  ({ length }) => length > 0,
 );
 
 type Change = { account: AccountHex; isFrozen: boolean; block: number };
 
 /** Records that an irreversible block froze or unfroze a project's address. Returns whether that changed anything. */
-export const setFreeze = answerOf(
+export const setFreeze = attemptOf(
   'contract-freeze',
-  { id: 'uuid' },
   `update addresses a set freeze_state = case when $3::bool then 'frozen' else 'lifted' end, freeze_block = $4
    where a.network = $1 and a.account = decode($2, 'hex') and coalesce(a.freeze_block, -1) < $4
-     and (case when $3::bool then a.freeze_state is distinct from 'frozen' else a.freeze_state = 'frozen' end)
-   returning a.id`,
+     and (case when $3::bool then a.freeze_state is distinct from 'frozen' else a.freeze_state = 'frozen' end)`,
   (network: Network, { account, isFrozen, block }: Change) => [network, account, isFrozen, BigInt(block)],
-  ({ length }) => length > 0,
 );
 
 /** Records that an irreversible block paused or resumed transfers. Returns whether that changed anything. */
-export const setPause = answerOf(
+export const setPause = attemptOf(
   'contract-pause-set',
-  { network: 'text' },
   `update chain_cursors set pause_state = case when $2::bool then 'paused' end, pause_block = $3
    where network = $1 and coalesce(pause_block, -1) < $3
-     and (case when $2::bool then pause_state is distinct from 'paused' else pause_state = 'paused' end) returning network`,
+     and (case when $2::bool then pause_state is distinct from 'paused' else pause_state = 'paused' end)`,
   (network: Network, isPaused: boolean, block: number) => [network, isPaused, BigInt(block)],
-  ({ length }) => length > 0,
 );
 
 /** The alarm text that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */

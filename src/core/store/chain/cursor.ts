@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import { printableText } from '../../domain/text.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, commandOf, rowOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_CURSOR } from '../db/sealed-tables.ts';
 import { count, maybe, type Row, sealedBefore, statement } from '../db/statement.ts';
@@ -54,12 +54,11 @@ const sealCursor = (network: Network, { number, id }: ChainCursor['solid']) =>
   sealOf(SEALED_CURSOR, { network, solidNumber: number, solidId: id });
 
 /** Sets the first block and block 0 of a new network. Returns `false` if the network already has a cursor. */
-export const insertCursor = answerOf(
+export const insertCursor = attemptOf(
   'chain-cursor-insert',
-  { isNew: 'bool' },
   `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id, mac)
    values ($1, $2, decode($3, 'hex'), $4, decode($5, 'hex'), $6)
-   on conflict (network) do nothing returning true as is_new`,
+   on conflict (network) do nothing`,
   (network: Network, block: ChainCursor['solid'], genesisId: string | null) => [
     network,
     block.number,
@@ -68,7 +67,6 @@ export const insertCursor = answerOf(
     genesisId,
     sealCursor(network, block),
   ],
-  ({ length }) => length === 1,
 );
 
 /** Returns the id of the followed network's block 0, or `null` if it's unknown. */

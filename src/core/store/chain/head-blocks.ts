@@ -1,8 +1,7 @@
 import type { ChainBlock } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
-import { count, hex, type Row } from '../db/statement.ts';
+import { count, hex, jsonRows, type Row } from '../db/statement.ts';
 
 /** Returns the id of the examined block at a height above the solid one, or `null`. */
 export const findHeadBlockId = answerOf(

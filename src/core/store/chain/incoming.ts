@@ -5,10 +5,9 @@ import type { Network } from '../../domain/network.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
 import type { LeftOut } from '../db/seal.ts';
-import { count, hex, maybe, type Row, statement, text } from '../db/statement.ts';
+import { count, hex, jsonRows, maybe, type Row, statement, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
 /** The statement that finds transfers to our addresses. */

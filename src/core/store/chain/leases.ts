@@ -1,6 +1,6 @@
 import type { Network } from '../../domain/network.ts';
-import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
+import type { Database, Sql } from '../db/database.ts';
+import { attemptOf, commandOf, conditionOf } from '../db/rows-of.ts';
 import { statement } from '../db/statement.ts';
 
 /** The right to do a named job, which only one process can have at a time. `epoch` increases with every new holder (fencing token). */
@@ -42,13 +42,11 @@ export async function acquireLease(db: Sql, name: string, holder: string, ttlMs:
 }
 
 /** Renews a lease. Returns `false` if the lease was lost. */
-export const renewLease = answerOf(
+export const renewLease = attemptOf(
   'lease-renew',
-  { epoch: 'int8' },
   `update leases set expires_at = now() + $4::int8 * interval '1 millisecond'
-   where name = $1 and holder = $2 and epoch = $3 and expires_at > now() returning epoch`,
+   where name = $1 and holder = $2 and epoch = $3 and expires_at > now()`,
   (lease: Lease, ttlMs: number) => [lease.name, lease.holder, lease.epoch, ttlMs],
-  (rows) => rows.length === 1,
 );
 
 /** Releases a lease, so that a standby doesn't have to wait until it expires. */
@@ -58,10 +56,31 @@ export const releaseLease = commandOf(
   (lease: Lease) => [lease.name, lease.holder, lease.epoch],
 );
 
-export const isLeaseHeld = answerOf(
+export const isLeaseHeld = conditionOf(
   'lease-held',
-  { isHeld: 'bool' },
-  'select exists (select from leases where name = $1 and expires_at > now()) as is_held',
+  'exists (select from leases where name = $1 and expires_at > now())',
   (name: string) => [name],
-  ([row]) => row?.isHeld === true,
 );
+
+/**
+ * Holds and renews a lease that only one process can have at a time. `isHeld` returns whether this process certainly holds the lease,
+ * according to its own clock.
+ */
+export function holdLease(db: Database, name: string, holder: string, ttlMs: number) {
+  let held: Lease | null = null;
+  let surelyUntilMs = 0;
+  const isHeld = () => held !== null && performance.now() < surelyUntilMs;
+  return {
+    isHeld,
+    keep: async (): Promise<boolean> => {
+      const askedMs = performance.now();
+      if (held === null) held = await acquireLease(db, name, holder, ttlMs);
+      else if (!(await renewLease(db, held, ttlMs))) held = null;
+      if (held !== null) surelyUntilMs = askedMs + ttlMs;
+      return isHeld();
+    },
+    release: async () => {
+      if (held !== null) await releaseLease(db, held).catch(() => undefined);
+    },
+  };
+}

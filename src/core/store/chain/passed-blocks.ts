@@ -1,10 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_PASSED } from '../db/sealed-tables.ts';
-import { count, hex, isAsSealed, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
+import { count, hex, isAsSealed, jsonRows, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
 
 const passed = {
   number: count,
@@ -19,7 +18,7 @@ const passed = {
  * A block that no node could prove but that an operator let pass. `blockId` has 64 hex characters, and so has `digest`, which covers
  * everything that nodes showed for the block.
  */
-export type PassedBlock = Row<typeof passed>;
+type PassedBlock = Row<typeof passed>;
 
 const judged = { id: count, ...passed, isSound: isAsSealed(SEALED_PASSED) } as const;
 

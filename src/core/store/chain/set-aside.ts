@@ -2,11 +2,10 @@ import type { SolidBlock } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
 import { printableText } from '../../domain/text.ts';
 import type { Sql } from '../db/database.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_SET_ASIDE } from '../db/sealed-tables.ts';
-import { count, isAsSealed, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
+import { count, isAsSealed, jsonRows, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
 import type { InvoiceKey } from './head-blocks.ts';
 import type { PlacedTransfer } from './incoming.ts';
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { NETWORKS, type Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -17,8 +16,7 @@ export async function tellAlarm(
   kind: AlarmKind,
   { network, subject, detail }: Finding,
 ): Promise<void> {
-  if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail }))
-    log?.error({ alarm: kind, subject }, detail);
+  if (await raiseAlarm(db, network, { kind, subject, detail })) log?.error({ alarm: kind, subject }, detail);
 }
 
 export async function endAlarm(

@@ -1,8 +1,7 @@
 import { type AccountHex, accountToAddress, type TronAddress } from '@quittance/tron/address';
 import { AppError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy.ts';
-import { describeSealProblem, type LeftOut, leaveOut, type Sealer, type SealJudge } from './seal.ts';
-import { sealText } from './seal-text.ts';
+import { describeSealProblem, type LeftOut, leaveOut, type Sealer, type SealJudge, sealText } from './seal.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
 

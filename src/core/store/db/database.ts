@@ -1,6 +1,5 @@
 import pg from 'pg';
-import { AppError, isDatabaseUnavailable } from '../../domain/errors.ts';
-import { shortageBehind } from '../../domain/shortage.ts';
+import { AppError, isDatabaseUnavailable, shortageBehind } from '../../domain/errors.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { type AddressChecks, lacksKey, type NewPlace, type OwnRule, readAddresses } from './address-column.ts';
 import { isSealParameter, type LeftOut, readSeals, type Sealer, type SealJudge } from './seal.ts';

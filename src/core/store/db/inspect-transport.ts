@@ -1,7 +1,7 @@
 import pg from 'pg';
 
 /** How node-postgres connects to the server in a URL. `host` is a name or an address, without brackets. */
-export type DatabaseTransport =
+type DatabaseTransport =
   | { kind: 'socket' }
   /** Encrypted, and the server's certificate and name are verified. */
   | { kind: 'verified'; host: string }

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from './database.ts';
-import { answerOf, rowOf } from './rows-of.ts';
+import { recordProof } from './prove-key.ts';
+import { conditionOf, rowOf } from './rows-of.ts';
 import { listColumns, type Row, statement } from './statement.ts';
 import { hasProjects } from './tables.ts';
 
 /** `id` (UUID) stays with a ledger wherever it's moved. `isHere` means that this is the database where the ledger was last used. */
-export type LedgerIdentity = {
+type LedgerIdentity = {
   id: string;
   isHere: boolean;
   /** The server's timeline, and the timeline that the ledger was last used on; `null` if the server doesn't reveal it. */
@@ -42,13 +43,7 @@ export function requiresSeals(id: string): boolean {
 const [VERSION_PLACE, SEALED_VERSION] = [14, '8'];
 
 /** Whether the schema has a table for ledger identities. */
-export const hasLedgerIdentity = answerOf(
-  'ledger-identity-is-there',
-  { isThere: 'bool' },
-  `select to_regclass('ledger_identity') is not null as is_there`,
-  () => [],
-  ([row]) => row?.isThere === true,
-);
+export const hasLedgerIdentity = conditionOf('ledger-identity-is-there', `to_regclass('ledger_identity') is not null`);
 
 /** The values that distinguish this database from its copies. A copy of the server's files has the same values, so it isn't noticed. */
 const marks = { systemIdentifier: 'text?', databaseOid: 'int8', timeline: 'int4?' } as const;
@@ -58,7 +53,6 @@ const findServer = rowOf(
   { systemIdentifier: 'text', timeline: 'int4' },
   `select s.system_identifier::text as system_identifier, c.timeline_id as timeline
    from pg_control_system() s, pg_control_checkpoint() c`,
-  () => [],
 );
 
 // A managed server may not let its users call these functions, and a server that only speaks PostgreSQL's protocol may not have them. An
@@ -70,7 +64,6 @@ const findDatabase = rowOf(
      coalesce(has_function_privilege(to_regprocedure('pg_control_system()')::oid, 'execute')
        and has_function_privilege(to_regprocedure('pg_control_checkpoint()')::oid, 'execute'), false) as is_told
    from pg_database where datname = current_database()`,
-  () => [],
 );
 
 async function readMarks(db: Sql): Promise<Row<typeof marks>> {
@@ -82,7 +75,7 @@ async function readMarks(db: Sql): Promise<Row<typeof marks>> {
 
 const identity = { id: 'uuid', ...marks, closedAt: 'timestamptz?', firstIndex: 'int4' } as const;
 
-const findMarked = rowOf('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`, () => []);
+const findMarked = rowOf('ledger-identity', identity, `select ${listColumns(identity)} from ledger_identity`);
 
 /** Returns the ledger's identity, and whether this is where it was last used. Returns `null` before a service's first start. */
 export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null> {
@@ -104,13 +97,7 @@ export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null
 }
 
 /** Returns the ledger's `isLossy`, using a single query. */
-export const isLossyLedger = answerOf(
-  'ledger-lossy',
-  { isLossy: 'bool' },
-  'select exists (select from ledger_identity where database_oid = 0) as is_lossy',
-  () => [],
-  ([row]) => row?.isLossy === true,
-);
+export const isLossyLedger = conditionOf('ledger-lossy', 'exists (select from ledger_identity where database_oid = 0)');
 
 const take = statement(
   'ledger-take',
@@ -169,4 +156,19 @@ export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentit
     'DATABASE_COPIED',
     'this database is a copy: its ledger was last used in another database, which may have used amounts that are unknown to this copy. If invoices may have been created there after the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you are sure that no invoices were created, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',
   );
+}
+
+/**
+ * Runs when a service starts. Marks a new database as its ledger's home. Refuses a copy, and a ledger that was moved elsewhere. `isSealed`
+ * makes a new ledger require seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
+ * `CONFIG_INVALID`.
+ */
+export async function claimLedger(db: Sql, { isSealed }: { isSealed: boolean }): Promise<string> {
+  await takeLedger(db, { id: await newLedgerId(db, isSealed), firstIndex: 0 }, 'none');
+  const identity = await findLedgerIdentity(db);
+  if (identity === null) throw new Error("the ledger's identity is missing from the database");
+  refuseForeignLedger(identity);
+  const sealer = await db.sealer();
+  if (sealer !== null) await recordProof(db, sealer.keyId());
+  return identity.id;
 }

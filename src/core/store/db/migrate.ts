@@ -5,7 +5,7 @@ import { AppError } from '../../domain/errors.ts';
 import { PACKAGE_ROOT } from '../../runtime/package.ts';
 import type { Database, Session, Sql } from './database.ts';
 import { refuseOldServer } from './refuse-server.ts';
-import { answerOf, rowsOf } from './rows-of.ts';
+import { answerOf, commandOf, conditionOf, rowsOf } from './rows-of.ts';
 import { findOwnership, grantRuntimeRole, RUNTIME_ROLE } from './runtime-role.ts';
 import { refuseChangedSchema } from './schema-changes.ts';
 import { type Row, statement } from './statement.ts';
@@ -197,12 +197,10 @@ async function dropUnfinishedIndex(session: Session, text: string): Promise<void
     await session.script(`drop index concurrently ${name}`);
 }
 
-const isUnfinished = answerOf(
+const isUnfinished = conditionOf(
   'migrate-index-unfinished',
-  { isThere: 'bool' },
-  'select exists (select from pg_index where indexrelid = to_regclass($1) and not indisvalid) as is_there',
+  'exists (select from pg_index where indexrelid = to_regclass($1) and not indisvalid)',
   (name: string) => [name],
-  ([row]) => row?.isThere === true,
 );
 
 function pendingForOthers(missing: readonly Migration[], isMade: boolean): AppError {
@@ -269,7 +267,6 @@ export const findApplied = rowsOf(
   'schema-applied',
   { version: 'int4', name: 'text', sha256: 'text' },
   'select version, name, sha256 from schema_migrations order by version',
-  () => [],
 );
 
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
@@ -342,13 +339,7 @@ const findBlockers = rowsOf(
   (pid: number) => [pid],
 );
 
-const cancel = answerOf(
-  'migrate-cancel',
-  { isSent: 'bool' },
-  'select pg_cancel_backend($1::int4) as is_sent',
-  (pid: number) => [pid],
-  () => undefined,
-);
+const cancel = commandOf('migrate-cancel', 'select from pg_cancel_backend($1::int4)', (pid: number) => [pid]);
 
 /** `patienceMs` is how long each transaction is retried. `pid` is the session's process id. */
 function createLockRetry(
@@ -460,13 +451,7 @@ async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
 
 const TURN_POLL_MS = 100;
 
-const tryLock = answerOf(
-  'migrate-turn',
-  { isOurs: 'bool' },
-  `select pg_try_advisory_lock(${UPGRADE_LOCK}) as is_ours`,
-  () => [],
-  ([row]) => row?.isOurs === true,
-);
+const tryLock = conditionOf('migrate-turn', `pg_try_advisory_lock(${UPGRADE_LOCK})`);
 
 const findHolders = rowsOf(
   'migrate-turn-holders',
@@ -475,5 +460,4 @@ const findHolders = rowsOf(
      select pid from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${UPGRADE_LOCK}
        and database = (select oid from pg_database where datname = current_database())) b
    left join pg_stat_activity a using (pid)`,
-  () => [],
 );

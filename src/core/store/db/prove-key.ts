@@ -27,7 +27,6 @@ const readProofs = rowsOf(
   'key-proofs',
   { seal: 'text' },
   `select ${sealColumn(SEALED_PROOF, 'p.')} as seal from ledger_proofs p order by proven_at desc limit 1000`,
-  () => [],
 );
 
 const readSample = rowsOf(
@@ -37,7 +36,6 @@ const readSample = rowsOf(
     (table, place) =>
       `(select ${place} as place, ${sealColumn(table, 't.')} as seal from ${table.name} t where t.mac is not null limit ${SAMPLE_ROWS})`,
   ).join(' union all '),
-  () => [],
 );
 
 /**

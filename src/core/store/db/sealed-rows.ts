@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Sql } from './database.ts';
-import { answerOf, rowsOf } from './rows-of.ts';
+import { answerOf, conditionOf, rowsOf } from './rows-of.ts';
 import { type SealedTable, sealColumn } from './seal.ts';
 import * as tables from './sealed-tables.ts';
 import { count } from './statement.ts';
@@ -97,13 +97,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
 ];
 
 /** Whether this database user may change rows' MACs, which the service's own user may not. */
-export const mayReseal = answerOf(
-  'seals-may-update',
-  { isAllowed: 'bool' },
-  `select has_column_privilege('transfers', 'mac', 'update') as is_allowed`,
-  () => [],
-  ([row]) => row?.isAllowed === true,
-);
+export const mayReseal = conditionOf('seals-may-update', `has_column_privilege('transfers', 'mac', 'update')`);
 
 function rowsOfTable(
   seals: readonly SealedTable[],

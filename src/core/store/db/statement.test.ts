@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
-import { jsonRows } from './json-rows.ts';
-import { count, group, hex, listColumns, maybe, micro, unlistedStatement } from './statement.ts';
+import { count, group, hex, jsonRows, listColumns, maybe, micro, unlistedStatement } from './statement.ts';
 
 const place = { number: count, txId: hex() } as const;
 

@@ -1,5 +1,5 @@
 import type { TronAddress } from '@quittance/tron/address';
-import type { UnixMs } from '../../domain/time.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import { type SealColumn, type SealedTable, type SealParameter, sealColumn, snakeCase } from './seal.ts';
 
 /** PostgreSQL column types and their TypeScript types. The parsers are in `database.ts`. */
@@ -19,7 +19,7 @@ type ColumnTypes = {
 };
 
 /** A column type. A trailing `?` means that the column can be null. */
-export type ColumnType = keyof ColumnTypes | `${keyof ColumnTypes}?`;
+type ColumnType = keyof ColumnTypes | `${keyof ColumnTypes}?`;
 
 type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
   ? ColumnTypes[Base] | null
@@ -181,7 +181,7 @@ function isSeal(field: Shape[string]): field is Seal {
   return typeof field === 'object' && 'sealed' in field;
 }
 
-export function isHex(field: Shape[string]): boolean {
+function isHex(field: Shape[string]): boolean {
   return typeof field === 'object' && 'isHex' in field;
 }
 
@@ -189,7 +189,7 @@ function isJson(field: Shape[string]): boolean {
   return typeof field === 'object' && 'isJson' in field;
 }
 
-export function columnOf(field: Shape[string]): ColumnType {
+function columnOf(field: Shape[string]): ColumnType {
   if (isGroup(field)) throw new Error('a group of fields has no column of its own');
   if (isSeal(field)) return 'text?';
   return typeof field === 'string' ? field : field.column;
@@ -248,4 +248,39 @@ function fieldReader(field: Shape[string], column: string): Reader {
   if (isJson(field)) return (row) => JSON.parse(row[column] as string);
   if (typeof field === 'string' || isSeal(field) || field.isCount !== true) return (row) => row[column];
   return (row) => (row[column] === null ? null : Number(row[column]));
+}
+
+type JsonRows<Fields extends Shape> = {
+  /** For example `"id", "project_id", …`. */
+  columns: string;
+  /** The SQL for turning a parameter's rows into the table `t`. */
+  table(parameter: `$${number}`): string;
+  /** Returns the text to bind to that parameter. Row fields that aren't in the shape are left out. */
+  bind(rows: readonly Row<Fields>[]): string;
+};
+
+/** Binds many rows to one JSON parameter, for `insert … select … from`. The shape must not contain groups. */
+export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fields> {
+  const fields = Object.entries(shape).map(([name, field]) => {
+    const type = isHex(field) ? 'bytea' : columnOf(field).replace('?', '');
+    return { name, column: snakeCase(name), type };
+  });
+  const definitions = fields.map(({ column, type }) => `"${column}" ${type}`).join(', ');
+  return {
+    columns: fields.map(({ column }) => `"${column}"`).join(', '),
+    table: (parameter) => `jsonb_to_recordset(${parameter}::text::jsonb) as t(${definitions})`,
+    bind: (rows) => {
+      const entries = (row: Record<string, unknown>) =>
+        fields.map(({ name, column, type }) => [column, toJson(row[name], type)] as const);
+      return JSON.stringify(rows.map((row) => Object.fromEntries(entries(row))));
+    },
+  };
+}
+
+/** PostgreSQL reads `\x0ca1…` as bytes. Amounts are bound as text, because not every amount fits a JSON number. */
+function toJson(value: unknown, type: string): unknown {
+  if (value === null) return null;
+  if (typeof value === 'bigint') return value.toString();
+  if (type === 'bytea') return `\\x${value}`;
+  return type === 'timestamptz' ? toIso(value as UnixMs) : value;
 }

@@ -1,5 +1,5 @@
 import type { Sql } from './database.ts';
-import { answerOf } from './rows-of.ts';
+import { answerOf, conditionOf } from './rows-of.ts';
 import { count, type Row, statement } from './statement.ts';
 
 /**
@@ -94,13 +94,7 @@ export async function findOurTables(db: Sql): Promise<string[]> {
   return (await db.run(list, [[...BACKED_UP, ...LEFT_OUT]])).map(({ name }) => name);
 }
 
-export const hasProjects = answerOf(
-  'backup-any-project',
-  { any: 'bool' },
-  'select exists (select from projects) as any',
-  () => [],
-  ([row]) => row?.any === true,
-);
+export const hasProjects = conditionOf('backup-any-project', 'exists (select from projects)');
 
 const functions = statement(
   'backup-functions',

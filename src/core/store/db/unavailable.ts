@@ -1,6 +1,11 @@
-import { AppError } from '../../domain/errors.ts';
-import { isOfStatementOnly, shortageOf } from '../../domain/shortage.ts';
+import { AppError, shortageOf } from '../../domain/errors.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
+
+/**
+ * configuration_limit_exceeded, as when a report exceeds `temp_file_limit`: only the statement itself was too large. Other statements still
+ * succeed, so invoices can be created.
+ */
+const STATEMENT_TOO_LARGE = '53400';
 
 /**
  * Rethrows a node-postgres error. If the database doesn't respond or is short of a resource, the error is rethrown as
@@ -11,7 +16,7 @@ export function rethrow(error: unknown, onShortage?: (what: string) => void): ne
   const reason = reasonOf(error);
   const { code } = error as { code?: unknown };
   const shortage = shortageOf(code);
-  if (shortage !== null && !isOfStatementOnly(code)) onShortage?.(shortage);
+  if (shortage !== null && code !== STATEMENT_TOO_LARGE) onShortage?.(shortage);
   throw new AppError('DATABASE_UNAVAILABLE', `${shortage ?? 'the database does not respond'}: ${reason}`, {
     retryable: true,
     cause: error,

@@ -3,8 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 import type { Binaries } from './binaries.ts';
-import { EmbeddedPostgresError, errorCode, readIfExists } from './error.ts';
-import { explainFailure } from './failure.ts';
+import { EmbeddedPostgresError, errorCode, explainFailure, readIfExists } from './error.ts';
 import { canReach, runAs, type SystemUser } from './user.ts';
 
 export const SUPERUSER = 'quittance';

@@ -31,8 +31,7 @@ import {
   SUPERUSER,
 } from './cluster.ts';
 import { connectionPath, type PostgresConnection, tryToConnect, withClient } from './connection.ts';
-import { EmbeddedPostgresError } from './error.ts';
-import { explainFailure } from './failure.ts';
+import { EmbeddedPostgresError, explainFailure } from './error.ts';
 import { CLUSTER_IN_USE, type Guardian, startGuardian } from './guardian.ts';
 import { recordDataDir, SHARED_DIR } from './list-databases.ts';
 import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './postmaster.ts';

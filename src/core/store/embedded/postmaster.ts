@@ -8,7 +8,7 @@ import { EmbeddedPostgresError, readIfExists } from './error.ts';
 import { runAs, type SystemUser } from './user.ts';
 
 /** A server as described in PostgreSQL's data directory (`miscinit.c CreateLockFile`). */
-export type Postmaster = { pid: number; socketDir: string; isReady: boolean };
+type Postmaster = { pid: number; socketDir: string; isReady: boolean };
 
 /** The prefix for our socket directories' names. */
 export const SOCKET_DIR_PREFIX = 'quittance-';

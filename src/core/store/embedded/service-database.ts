@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { createParts } from '../../runtime/parts.ts';
 import type { Connection } from '../db/database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
-import { endedByItself } from './failure.ts';
+import { endedByItself } from './error.ts';
 
 /** A service's database. `owner` creates and changes its tables; only an embedded database has one. */
 export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };

@@ -1,6 +1,6 @@
 import type { AccountXpub } from '@quittance/tron/account-xpub';
 import type { Network } from '../../domain/network.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_ACCOUNT_KEY } from '../db/sealed-tables.ts';
 import { sealedBefore, text } from '../db/statement.ts';
@@ -56,7 +56,7 @@ export const findFirstIndex = answerOf(
   ([row]) => row?.firstIndex ?? 0,
 );
 
-export type NewAccountKey = {
+type NewAccountKey = {
   id: string;
   projectId: string;
   xpub: string;
@@ -78,13 +78,11 @@ export const insertAccountKey = commandOf(
 /**
  * Increases a key's number of automatically derived addresses in this transaction. Returns `false` if that would exceed the key's limit.
  */
-export const claimAutoDerived = answerOf(
+export const claimAutoDerived = attemptOf(
   'account-key-claim-auto-derived',
-  { autoDerived: 'int4' },
   `update account_keys set auto_derived = auto_derived + $2
-   where id = $1 and auto_derived + $2 <= auto_derive_limit returning auto_derived`,
+   where id = $1 and auto_derived + $2 <= auto_derive_limit`,
   (id: string, count: number) => [id, count],
-  ({ length }) => length === 1,
 );
 
 /** Changes the total number of addresses that may be derived automatically from a key. */

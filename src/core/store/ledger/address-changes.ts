@@ -4,7 +4,7 @@ import type { TronAddress } from '@quittance/tron/address';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_ADMIN_KEY, SEALED_PERSON } from '../db/sealed-tables.ts';
 import { isAsSealed, listColumns, maybeText, type Row, text } from '../db/statement.ts';
@@ -136,12 +136,10 @@ export const findDueChanges = answerOf(
 export type AddressChangeEnd = { state: 'applied' | 'withdrawn' | 'failed'; at: UnixMs; by: string; reason?: string };
 
 /** Ends a change. Returns `false` if the change has already ended. */
-export const endAddressChange = answerOf(
+export const endAddressChange = attemptOf(
   'address-change-end',
-  { id: 'uuid' },
-  `update address_changes set state = $2, ended_at = $3, ended_by = $4, reason = $5 where id = $1 and state = 'waiting' returning id`,
+  `update address_changes set state = $2, ended_at = $3, ended_by = $4, reason = $5 where id = $1 and state = 'waiting'`,
   (id: string, { state, at, by, reason }: AddressChangeEnd) => [id, state, new Date(at), by, reason ?? null],
-  ({ length }) => length === 1,
 );
 
 const proposer = {

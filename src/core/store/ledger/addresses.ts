@@ -4,7 +4,7 @@ import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn, type DamagedAddress, type OwnAddress, readAddress } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, conditionOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
@@ -57,13 +57,13 @@ export const listAddresses = rowsOf(
   (projectId: string, afterPosition: number = 0) => [projectId, afterPosition],
 );
 
-export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
+type NewAddress = { id: string; account: AccountHex; address: TronAddress };
 
 /**
  * `policy`: `null` means the project's policy. `accountKeyId`: the key that all `entries` were derived from, each with its `index`;
  * otherwise null.
  */
-export type NewAddresses = {
+type NewAddresses = {
   projectId: string;
   policy: Policy | null;
   accountKeyId: string | null;
@@ -161,7 +161,7 @@ const countByPolicy = rowsOf(
 );
 
 /** How many active addresses a project has for each policy, and how many retired ones. */
-export type AddressCounts = { active: Record<Policy, number>; retired: number };
+type AddressCounts = { active: Record<Policy, number>; retired: number };
 
 export async function countAddressesByProject(
   db: Sql,
@@ -208,12 +208,10 @@ export const markInUse = answerOf(
 );
 
 /** Whether a project has or ever had an address. Addresses are never deleted. */
-export const hasAddresses = answerOf(
+export const hasAddresses = conditionOf(
   'address-any',
-  { hasAny: 'bool' },
-  'select exists (select from addresses where project_id = $1) as has_any',
+  'exists (select from addresses where project_id = $1)',
   (projectId: string) => [projectId],
-  ([row]) => row?.hasAny === true,
 );
 
 const listAllTexts = rowsOf(

@@ -1,7 +1,7 @@
 import type { WordRange } from '../../domain/code-word.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, commandOf, conditionOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row } from '../db/statement.ts';
@@ -98,12 +98,10 @@ export const findFreeExact = rowsOf(
 );
 
 /** Whether there's an active `exact` address after the hint. */
-export const hasExactBehindHint = answerOf(
+export const hasExactBehindHint = conditionOf(
   'allocation-behind-hint',
-  { any: 'bool' },
-  `select exists (select from addresses a where ${afterHint("'exact'")}) as any`,
+  `exists (select from addresses a where ${afterHint("'exact'")})`,
   (projectId: string, { fromMicro, belowMicro }: WordRange) => [projectId, fromMicro, belowMicro],
-  ([row]) => row?.any === true,
 );
 
 /**

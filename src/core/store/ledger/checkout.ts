@@ -41,9 +41,8 @@ import {
   JOIN_PAYING_TRANSFER,
   type PayingTransfer,
   payingTransfer,
-} from './paying-transfer.ts';
-import { resolutionColumn } from './resolution-column.ts';
-import { stands } from './standing.ts';
+} from './payments.ts';
+import { resolutionColumn, stands } from './standing.ts';
 
 /**
  * The channel for invoice status changes. Each commit sends a notification with the invoice's id (migration 0005), or with `ALL_PAGES`

@@ -4,10 +4,9 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { hexSeal, type LeftOut } from '../db/seal.ts';
 import { SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
-import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
+import { jsonRows, listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
 /** The fields needed for a status change and its event. */

@@ -38,7 +38,7 @@ const inserted = {
   options: 'text?',
 } as const;
 
-export type CreatedInvoice = Row<typeof inserted>;
+type CreatedInvoice = Row<typeof inserted>;
 
 /** A project's rules for invoices, read a few seconds ago. If they have changed since, the statement creates nothing. */
 export type Rule = {

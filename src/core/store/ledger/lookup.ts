@@ -1,6 +1,6 @@
 import type { AccountHex } from '@quittance/tron/address';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
-import type { LedgerFacts } from '../../domain/lookup/transaction-facts.ts';
+import type { LedgerFacts } from '../../domain/lookup/lookup.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
@@ -20,7 +20,7 @@ import {
   sealedBefore,
   text,
 } from '../db/statement.ts';
-import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
+import { chainHead, HEAD, JOIN_HEAD } from './payments.ts';
 import { payableAfter, stands } from './standing.ts';
 
 /** The invoice that a payer is asking about, and the ledger's records of the transaction that belong to this invoice. */

@@ -1,10 +1,9 @@
 import type { ChainTransfer } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_OUTGOING } from '../db/sealed-tables.ts';
-import { count, maybeHex, type Row, statement } from '../db/statement.ts';
+import { count, jsonRows, maybeHex, type Row, statement } from '../db/statement.ts';
 import { outgoingAnnulment } from './standing.ts';
 import { recorded } from './transfers.ts';
 

@@ -1,3 +1,4 @@
+import { FORMER_RESOLUTIONS } from '../../domain/resolution.ts';
 import { maybe, type Row } from '../db/statement.ts';
 
 /** The columns of `n` that explain an annulment. All of them are null if the transfer wasn't annulled. */
@@ -37,3 +38,12 @@ export function outgoingAnnulment(alias: string): string {
 export function outgoingStands(alias: string): string {
   return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
 }
+
+const CASES = Object.entries(FORMER_RESOLUTIONS).map(([former, kind]) => `when '${former}' then '${kind}'`);
+
+/**
+ * The SQL for the current name of the resolution in a `transfer_resolutions` row (`r.`). The row itself keeps the name that it was sealed
+ * with.
+ */
+export const resolutionColumn = (row: string): string =>
+  `case ${row}resolution ${CASES.join(' ')} else ${row}resolution end`;

@@ -1,5 +1,4 @@
-import type { InvoiceStatus } from '../../domain/invoice.ts';
-import type { Match } from '../../domain/match.ts';
+import type { InvoiceStatus, Match } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
@@ -10,7 +9,7 @@ import { count, hex, listColumns, maybe, micro, type Row, sealedBefore, statemen
 import { stands } from './standing.ts';
 import { joinRefund, REFUND_COLUMNS, type Refund, refundShape, soundRefund } from './transfer-refunds.ts';
 
-export type TransferKind = Match['kind'];
+export type TransferKind = Match;
 
 const listed = {
   transfer: maybe({
@@ -34,7 +33,7 @@ export type ListedTransfer = Omit<NonNullable<Row<typeof listed>['transfer']>, '
   Pick<Row<typeof listed>, 'invoice'> & { refund: Refund | null };
 
 /** `after` is a UUID; the page contains the ids after it, in the order in which the transfers were recorded. */
-export type TransferPageQuestion = { keyId: string; after: string; kinds: readonly TransferKind[]; limit: number };
+type TransferPageQuestion = { keyId: string; after: string; kinds: readonly TransferKind[]; limit: number };
 
 // The page is selected first, so that an index determines the order.
 const pageText = (only: string) => `select ${listColumns(listed, '', {

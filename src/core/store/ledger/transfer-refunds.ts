@@ -2,7 +2,7 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_OUTGOING, SEALED_REFUND } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, maybe, micro, type Row } from '../db/statement.ts';
@@ -98,14 +98,12 @@ type NewRefund = {
 };
 
 /** Links a transfer to its refund. Returns `false` if either is already linked. */
-export const insertRefund = answerOf(
+export const insertRefund = attemptOf(
   'refund-insert',
-  { transferId: 'uuid' },
   `insert into transfer_refunds (transfer_id, project_id, network, tx_id, log_index, refunded_at, mac)
-   values ($1, $2, $3, decode($4, 'hex'), $5, $6, $7) on conflict do nothing returning transfer_id`,
+   values ($1, $2, $3, decode($4, 'hex'), $5, $6, $7) on conflict do nothing`,
   (refund: NewRefund) => [
     ...[refund.transferId, refund.projectId, refund.network, refund.txId, refund.logIndex],
     ...[new Date(refund.refundedAt), sealOf(SEALED_REFUND, refund)],
   ],
-  (rows) => rows.length === 1,
 );

@@ -1,12 +1,12 @@
 import type { AccountHex } from '@quittance/tron/address';
 import type { Verified } from '../../domain/chain-block.ts';
+import type { Match } from '../../domain/invoice.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
-import { jsonRows } from '../db/json-rows.ts';
 import { answerOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
-import { count, hex, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
+import { count, hex, jsonRows, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 
 /** An irreversible transfer to or from one of our addresses. */
 export const recorded = {
@@ -27,7 +27,7 @@ const incoming = {
   ...recorded,
   id: 'uuid',
   fromAddress: 'text',
-  kind: text<'matched' | 'duplicate' | 'unmatched'>(),
+  kind: text<Match>(),
   invoiceId: 'uuid?',
   /** The account that produced the block. */
   producer: hex<AccountHex>(),

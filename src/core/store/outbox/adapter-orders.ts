@@ -178,7 +178,6 @@ export const listSourcedAdapters = rowsOf(
    from webhook_endpoints w join api_keys k on k.id = w.id join projects p on p.id = w.project_id
    where w.rate_source is not null and k.revoked_at is null and p.archived_at is null
    order by w.created_at, w.id limit 10000`,
-  () => [],
 );
 
 /**

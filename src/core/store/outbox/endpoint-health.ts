@@ -1,6 +1,5 @@
-import { type EndpointHealth, OPEN_AFTER_FAILURES } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
-import { OUTAGE } from '../../domain/retry.ts';
+import { type EndpointHealth, OPEN_AFTER_FAILURES, OUTAGE } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
@@ -99,7 +98,6 @@ export const findFailingCallbackUrls = rowsOf(
    join adapter_orders o on o.project_id = d.project_id and o.invoice_id = d.invoice_id
    where w.adapter is not null and w.disabled_at is null and d.attempt_count > 0 and d.last_error ~ '${OUTAGE}'
    group by d.endpoint_id, o.notify_url order by failing_since desc limit 1000`,
-  () => [],
 );
 
 /** For each adapter, only this many callbacks that were given up are read, newest first. */
@@ -137,5 +135,4 @@ export const findFailingEndpoints = rowsOf(
   { id: 'uuid', failingSince: 'timestamptz' },
   `select id, failing_since from webhook_endpoints
    where failing_since is not null and disabled_at is null order by failing_since desc limit 1000`,
-  () => [],
 );

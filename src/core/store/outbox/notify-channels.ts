@@ -1,7 +1,7 @@
 import { printableText } from '../../domain/text.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Encrypted } from '../../runtime/key-ring.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, attemptOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_CHANNEL } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
@@ -44,12 +44,11 @@ export type ChannelSettings = Row<typeof settings>;
 export type SealedTarget = Row<typeof sealedTarget>;
 
 /** Adds a channel. Returns `false` if the name is already in use. */
-export const insertNotifyChannel = answerOf(
+export const insertNotifyChannel = attemptOf(
   'notify-channel-insert',
-  { id: 'uuid' },
   `insert into notify_channels (id, kind, name, shown, quiet_from, quiet_to, summary_at, time_zone, created_at, master_key_id, sealed, mac)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-   on conflict (name) where removed_at is null do nothing returning id`,
+   on conflict (name) where removed_at is null do nothing`,
   (channel: ChannelSettings, { masterKeyId, sealed }: Encrypted) => [
     channel.id,
     channel.kind,
@@ -64,7 +63,6 @@ export const insertNotifyChannel = answerOf(
     sealed,
     sealOf(SEALED_CHANNEL, channel),
   ],
-  ({ length }) => length === 1,
 );
 
 /** This many channels are enough for all operators, and all of them can be read every few seconds. */
@@ -75,7 +73,6 @@ export const listNotifyChannels = rowsOf(
   'notify-channel-list',
   columns,
   `select ${COLUMNS} from notify_channels c where c.removed_at is null order by c.created_at, c.id limit ${MAX_CHANNELS}`,
-  () => [],
 );
 
 export const findNotifyChannel = rowOf(
@@ -86,16 +83,14 @@ export const findNotifyChannel = rowOf(
 );
 
 /** Removes a channel permanently and erases its target. Returns `false` if it was removed in the meantime. */
-export const removeNotifyChannel = answerOf(
+export const removeNotifyChannel = attemptOf(
   'notify-channel-remove',
-  { id: 'uuid' },
-  `update notify_channels set removed_at = $2, sealed = '', mac = $3 where id = $1 and removed_at is null returning id`,
+  `update notify_channels set removed_at = $2, sealed = '', mac = $3 where id = $1 and removed_at is null`,
   (channel: ChannelSettings, removedAt: UnixMs) => [
     channel.id,
     new Date(removedAt),
     sealOf(SEALED_CHANNEL, { ...channel, removedAt }),
   ],
-  ({ length }) => length === 1,
 );
 
 export const findSealedTarget = rowOf(

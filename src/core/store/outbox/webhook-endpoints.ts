@@ -1,6 +1,6 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { attemptOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealOf } from '../db/seal.ts';
 import { SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/sealed-tables.ts';
 import { listColumns, type Row, sealed, text } from '../db/statement.ts';
@@ -32,7 +32,7 @@ export type WebhookEndpoint = Row<typeof columns>;
 
 const COLUMNS = listColumns(columns);
 
-export type NewEndpoint = {
+type NewEndpoint = {
   id: string;
   projectId: string;
   url: string;
@@ -55,13 +55,12 @@ const PLAIN: Pick<WebhookEndpoint, 'adapter' | 'currency' | 'rateMicro' | 'rateS
 };
 
 /** Adds an endpoint to a project, on the project's network. Returns `false` if the id already exists. The endpoint also needs a secret. */
-export const insertWebhookEndpoint = answerOf(
+export const insertWebhookEndpoint = attemptOf(
   'webhook-endpoint-insert',
-  { id: 'uuid' },
   `insert into webhook_endpoints (id, project_id, network, url, description, event_types, adapter, currency, rate_micro, rate_source,
      read_micro, read_at, read_mac, mac, rate_min_micro, rate_max_micro)
    select $1, p.id, p.network, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 from projects p where p.id = $2
-   on conflict (id) do nothing returning id`,
+   on conflict (id) do nothing`,
   ({ description = '', readMicro = null, readAt = null, ...endpoint }: NewEndpoint) => {
     const row = { ...PLAIN, eventTypes: null, ...endpoint };
     return [
@@ -70,7 +69,6 @@ export const insertWebhookEndpoint = answerOf(
       ...[sealOf(SEALED_ENDPOINT, row), row.rateMinMicro ?? null, row.rateMaxMicro ?? null],
     ];
   },
-  ({ length }) => length === 1,
 );
 
 export function sealReadRate(row: { id: string; projectId: string; readMicro: bigint | null; readAt: UnixMs | null }) {
@@ -99,37 +97,31 @@ type EndpointSettings = { url: string; description: string; eventTypes: readonly
  * Changes an endpoint. A new URL clears the failure record, because earlier failures say nothing about the new URL. Undelivered events are
  * sent to the new URL when they are next due. Types apply only to future events. Returns `false` if the id is unknown.
  */
-export const changeWebhookEndpoint = answerOf(
+export const changeWebhookEndpoint = attemptOf(
   'webhook-endpoint-change',
-  { id: 'uuid' },
   `update webhook_endpoints set url = $2, description = $3, event_types = $4, mac = $5,
      failing_since = case when url = $2 then failing_since end,
      consecutive_failures = case when url = $2 then consecutive_failures else 0 end,
      open_until = case when url = $2 then open_until end
-   where id = $1 returning id`,
+   where id = $1`,
   (before: ChangedEndpoint, { url, description, eventTypes }: EndpointSettings) => [
     ...[before.id, url, description, eventTypes],
     sealOf(SEALED_ENDPOINT, { ...PLAIN, ...before, url, eventTypes }),
   ],
-  ({ length }) => length === 1,
 );
 
 /** Enables an endpoint and clears its failure record. Returns `false` if the id is unknown. */
-export const enableWebhookEndpoint = answerOf(
+export const enableWebhookEndpoint = attemptOf(
   'webhook-endpoint-enable',
-  { id: 'uuid' },
   `update webhook_endpoints
    set disabled_at = null, disabled_reason = null, failing_since = null, consecutive_failures = 0, open_until = null
-   where id = $1 returning id`,
+   where id = $1`,
   (id: string) => [id],
-  ({ length }) => length === 1,
 );
 
 /** Disables an endpoint. Its deliveries are left unchanged. Returns `false` if the endpoint is already disabled or unknown. */
-export const disableWebhookEndpoint = answerOf(
+export const disableWebhookEndpoint = attemptOf(
   'webhook-endpoint-disable',
-  { id: 'uuid' },
-  `update webhook_endpoints set disabled_at = $2, disabled_reason = $3 where id = $1 and disabled_at is null returning id`,
+  `update webhook_endpoints set disabled_at = $2, disabled_reason = $3 where id = $1 and disabled_at is null`,
   (id: string, now: UnixMs, reason: string) => [id, new Date(now), reason],
-  ({ length }) => length === 1,
 );

@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Encrypted } from '../../runtime/key-ring.ts';
-import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, changesOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, listColumns, maybe, type Row, text } from '../db/statement.ts';
 
 const columns = {
@@ -64,13 +64,11 @@ export const findNewestSecrets = rowsOf(
 );
 
 /** Sets an earlier end for all secrets of an endpoint that would otherwise be used for longer. Returns how many there were. */
-export const endWebhookSecrets = answerOf(
+export const endWebhookSecrets = changesOf(
   'webhook-secrets-end',
-  { id: 'uuid' },
   `update webhook_secrets set ends_at = $2
-   where endpoint_id = $1 and (ends_at is null or ends_at > $2) returning id`,
+   where endpoint_id = $1 and (ends_at is null or ends_at > $2)`,
   (endpointId: string, endsAt: UnixMs) => [endpointId, new Date(endsAt)],
-  ({ length }) => length,
 );
 
 /** Returns up to 500 secrets after the id `after` that are encrypted with another master key, locked until the transaction ends. */
@@ -116,22 +114,13 @@ export const findSecretsUnderOtherKeys = rowsOf(
 const ENCRYPTION = 5_140_912_377_401_882_913n;
 
 /** Prevents master key rotations until the transaction ends. Several transactions can encrypt secrets at the same time. */
-export const joinEncryption = answerOf(
+export const joinEncryption = commandOf(
   'webhook-sealing-join',
-  { isLocked: 'bool' },
-  `select pg_advisory_xact_lock_shared(${ENCRYPTION}) is not null as is_locked`,
-  () => [],
-  () => undefined,
+  `select from pg_advisory_xact_lock_shared(${ENCRYPTION})`,
 );
 
 /** Waits for transactions that are encrypting secrets, and keeps new ones waiting until this transaction ends. */
-export const stopEncryption = answerOf(
-  'webhook-sealing-stop',
-  { isLocked: 'bool' },
-  `select pg_advisory_xact_lock(${ENCRYPTION}) is not null as is_locked`,
-  () => [],
-  () => undefined,
-);
+export const stopEncryption = commandOf('webhook-sealing-stop', `select from pg_advisory_xact_lock(${ENCRYPTION})`);
 
 /**
  * Returns up to 500 endpoints whose secret was stored as plain text by a release before 0004. In later releases, a constraint prevents

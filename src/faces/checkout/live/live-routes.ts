@@ -15,7 +15,7 @@ import {
   readChainHeads,
   readCheckoutInvoices,
 } from '../../../core/store/ledger/checkout.ts';
-import type { ChainHead } from '../../../core/store/ledger/paying-transfer.ts';
+import type { ChainHead } from '../../../core/store/ledger/payments.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { Problem } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';

@@ -1,6 +1,5 @@
 import { assertNever } from '../../../core/domain/assert-never.ts';
-import { comparePasted } from '../../../core/domain/lookup/compare-pasted.ts';
-import { readFee } from '../../../core/domain/lookup/read-fee.ts';
+import { comparePasted, readFee } from '../../../core/domain/lookup/pasted.ts';
 import { asTyped, formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { type Html, html } from '../../web/html.ts';
 import { type Page, pageUrl } from './page-state.ts';

@@ -2,8 +2,12 @@ import type { ReceiptKey } from '../../../core/domain/receipt/receipt-key.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
-import { ensureReceiptKey, openReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
-import { type CurrentReceiptKey, findCurrentReceiptKey } from '../../../core/store/access/receipt-keys.ts';
+import {
+  type CurrentReceiptKey,
+  ensureReceiptKey,
+  findCurrentReceiptKey,
+  openReceiptKey,
+} from '../../../core/store/access/receipt-keys.ts';
 import type { Database } from '../../../core/store/db/database.ts';
 
 type Deps = {

@@ -26,7 +26,7 @@ import {
 import { commandOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { grantRuntimeRole } from '../../../core/store/db/runtime-role.ts';
 import { isSealParameter, type Sealer, type SealParameter } from '../../../core/store/db/seal.ts';
-import { createSealer } from '../../../core/store/db/sealer.ts';
+import { createSealer } from '../../../core/store/db/seals.ts';
 import { hex, text } from '../../../core/store/db/statement.ts';
 import {
   advanceSequences,

@@ -14,7 +14,7 @@ import { type Connection, type Database, openDatabase } from '../../../core/stor
 import { findLedgerIdentity, takeLedger } from '../../../core/store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../../core/store/db/migrate.ts';
 import type { Sealer } from '../../../core/store/db/seal.ts';
-import { createSealer } from '../../../core/store/db/sealer.ts';
+import { createSealer } from '../../../core/store/db/seals.ts';
 import { startEmbeddedPostgres } from '../../../core/store/embedded/embedded.ts';
 import { EmbeddedPostgresError } from '../../../core/store/embedded/error.ts';
 import { removeAsOwner } from '../../../core/store/embedded/user.ts';

@@ -14,7 +14,7 @@ import {
   proveProbe,
   readProbeAnswer,
 } from '../../../core/domain/probe.ts';
-import { findShortage } from '../../../core/store/db/find-shortage.ts';
+import { findShortage } from '../../../core/payments/health-problems.ts';
 import { OLDEST_POSTGRES } from '../../../core/store/db/refuse-server.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
 import { findOwnership } from '../../../core/store/db/runtime-role.ts';

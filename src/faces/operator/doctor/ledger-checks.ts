@@ -9,7 +9,7 @@ import { toIso } from '../../../core/domain/time.ts';
 import { createAddressGuard } from '../../../core/payments/manifest/address-guard.ts';
 import { readInstalled } from '../../../core/payments/manifest/read-installed.ts';
 import { openKeyRing } from '../../../core/runtime/open-key-ring.ts';
-import { tryReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
+import { tryReceiptKey } from '../../../core/store/access/receipt-keys.ts';
 import { addressColumn } from '../../../core/store/db/address-column.ts';
 import { findLedgerIdentity, refuseForeignLedger } from '../../../core/store/db/ledger-identity.ts';
 import { pendingMigrations } from '../../../core/store/db/migrate.ts';

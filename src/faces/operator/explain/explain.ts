@@ -4,8 +4,12 @@ import { createTransactionReader, type TransactionReaderDeps } from '../../../co
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { convertedPriceOf, readOptions } from '../../../core/domain/invoice-options.ts';
-import { answerUnclaimed, type GeneralAnswer, type UnclaimedAnswer } from '../../../core/domain/lookup/lookup.ts';
-import type { TransactionFacts } from '../../../core/domain/lookup/transaction-facts.ts';
+import {
+  answerUnclaimed,
+  type GeneralAnswer,
+  type TransactionFacts,
+  type UnclaimedAnswer,
+} from '../../../core/domain/lookup/lookup.ts';
 import { say } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';

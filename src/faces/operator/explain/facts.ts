@@ -1,6 +1,6 @@
 import { encodeId } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
-import type { Fit } from '../../../core/domain/mismatch/fit-invoice.ts';
+import type { Fit } from '../../../core/domain/mismatch/rank-causes.ts';
 import type { Cause } from '../../../core/domain/mismatch.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';

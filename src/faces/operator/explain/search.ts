@@ -1,10 +1,8 @@
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
 import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
 import { decodeId } from '../../../core/domain/ids.ts';
-import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
-import { trimPasted } from '../../../core/domain/lookup/compare-pasted.ts';
-import { readTransactionReference } from '../../../core/domain/lookup/transaction-reference.ts';
-import type { Match } from '../../../core/domain/match.ts';
+import type { InvoiceStatus, Match } from '../../../core/domain/invoice.ts';
+import { readTransactionReference, trimPasted } from '../../../core/domain/lookup/pasted.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { type MicroUsdt, microUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { addressColumn } from '../../../core/store/db/address-column.ts';
@@ -174,7 +172,7 @@ const transferShape = {
   projectId: 'uuid',
   projectName: 'text',
   txId: 'text',
-  kind: text<Match['kind']>(),
+  kind: text<Match>(),
   amountMicro: micro<MicroUsdt>(),
   blockTime: 'timestamptz',
 } as const;

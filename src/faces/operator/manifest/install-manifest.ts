@@ -14,15 +14,16 @@ import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import {
+  checkMark,
   type InstalledManifest,
   idsOf,
   lackOfLedger,
   lackOfNetworks,
   lackOfTime,
   type ManifestSettings,
+  readMark,
   rulesOf,
 } from '../../../core/payments/manifest/read-installed.ts';
-import { checkMark, readMark } from '../../../core/payments/manifest/serial-checkpoint.ts';
 import { writePrivateFile } from '../../../core/runtime/private-file.ts';
 import type { Database } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';

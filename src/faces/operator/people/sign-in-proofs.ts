@@ -17,7 +17,7 @@ import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
 import type { Sealer } from '../../../core/store/db/seal.ts';
 import { SEALED_PERSON } from '../../../core/store/db/sealed-tables.ts';
-import { createSealer } from '../../../core/store/db/sealer.ts';
+import { createSealer } from '../../../core/store/db/seals.ts';
 import { joinEncryption, stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
 import common from './common-passwords.json' with { type: 'json' };
 

@@ -13,7 +13,7 @@ import {
   type RateBounds,
   type RateSource,
   readRateSource,
-} from '../../../core/domain/rate.ts';
+} from '../../../core/domain/price.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';

@@ -1,9 +1,9 @@
 import { say } from '../../../core/domain/message.ts';
-import { partAccepted } from '../../../core/payments/audit/accepted-problems.ts';
 import {
   BEGINNING,
   type ChainVerification,
   type LogProblem,
+  partAccepted,
   walkLog,
 } from '../../../core/payments/audit/verify-audit-chain.ts';
 import { givingWay } from '../../../core/runtime/concurrency.ts';

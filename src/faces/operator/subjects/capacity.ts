@@ -1,5 +1,4 @@
-import { comparePolicies } from '../../../core/domain/address-need.ts';
-import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../../core/domain/capacity.ts';
+import { comparePolicies, LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../../core/domain/capacity.ts';
 import { say } from '../../../core/domain/message.ts';
 import { type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { countPayable, payableRange } from '../../../core/domain/policy.ts';
@@ -10,22 +9,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { type CapacityProject, findCapacityProject, listReserved } from '../../../core/store/ledger/capacity.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-words.ts';
-import {
-  type Field,
-  id,
-  list,
-  maybe,
-  number,
-  of,
-  part,
-  type Shown,
-  schemaOf,
-  show,
-  time,
-  usdt,
-  whole,
-  yes,
-} from '../fields.ts';
+import { type Field, id, list, maybe, number, of, part, type Shown, schemaOf, show, time, usdt, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { operation } from '../operation.ts';
 import { deciding, projectId } from '../option.ts';

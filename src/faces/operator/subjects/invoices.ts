@@ -18,8 +18,8 @@ import { addressColumn } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowOf } from '../../../core/store/db/rows-of.ts';
 import { count, hex, listColumns, maybe, micro, type Row, text } from '../../../core/store/db/statement.ts';
+import { withdrawInvoice } from '../../../core/store/ledger/invoices.ts';
 import { findInvoicePayment } from '../../../core/store/ledger/payments.ts';
-import { withdrawInvoice } from '../../../core/store/ledger/withdraw-invoice.ts';
 import { columnsText, fieldsText, isoSecond } from '../command-words.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
 import {

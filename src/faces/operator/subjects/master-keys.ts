@@ -12,13 +12,12 @@ import {
   writeKeyFile,
 } from '../../../core/runtime/open-key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { reencryptReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
 import { countTotpByKey } from '../../../core/store/access/people.ts';
-import { findCurrentReceiptKey } from '../../../core/store/access/receipt-keys.ts';
+import { findCurrentReceiptKey, reencryptReceiptKey } from '../../../core/store/access/receipt-keys.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
 import { mayReseal, SEALED_ROWS } from '../../../core/store/db/sealed-rows.ts';
-import { createSealer } from '../../../core/store/db/sealer.ts';
+import { createSealer } from '../../../core/store/db/seals.ts';
 import { countTargetsByKey } from '../../../core/store/outbox/notify-channels.ts';
 import {
   countSecretsByKey,

@@ -1,8 +1,7 @@
-import type { ExpectedOrders } from '../../../core/domain/address-need.ts';
-import { contactProblem, readReturnUrl } from '../../../core/domain/brand/brand.ts';
+import { contactProblem, readEmbedOrigins, readReturnUrl } from '../../../core/domain/brand/brand.ts';
 import { parseColour } from '../../../core/domain/brand/colour.ts';
-import { readEmbedOrigins } from '../../../core/domain/brand/embed-origins.ts';
 import { MAX_LOGO_BYTES, readLogo } from '../../../core/domain/brand/logo.ts';
+import type { ExpectedOrders } from '../../../core/domain/capacity.ts';
 import type { FieldProblem } from '../../../core/domain/errors.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';

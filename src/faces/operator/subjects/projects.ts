@@ -1,5 +1,5 @@
-import { addressNeed } from '../../../core/domain/address-need.ts';
 import { accentPalette } from '../../../core/domain/brand/colour.ts';
+import { addressNeed } from '../../../core/domain/capacity.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';

@@ -1,8 +1,11 @@
-import type { Receipt } from '../../../core/domain/receipt/receipt.ts';
-import { checkReceipt } from '../../../core/domain/receipt/receipt-signature.ts';
+import { checkReceipt, type Receipt } from '../../../core/domain/receipt/receipt.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { type ReceiptKeyDeps, storeNewReceiptKey } from '../../../core/store/access/encrypt-receipt-key.ts';
-import { findCurrentReceiptKey, retireReceiptKey } from '../../../core/store/access/receipt-keys.ts';
+import {
+  findCurrentReceiptKey,
+  type ReceiptKeyDeps,
+  retireReceiptKey,
+  storeNewReceiptKey,
+} from '../../../core/store/access/receipt-keys.ts';
 import { stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
 import { fieldsText } from '../command-words.ts';

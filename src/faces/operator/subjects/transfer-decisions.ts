@@ -2,12 +2,18 @@ import { assertNever } from '../../../core/domain/assert-never.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { describeDecision, describeRefund, describeTransfer, newEvent } from '../../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../../core/domain/ids.ts';
-import { readTransactionReference } from '../../../core/domain/lookup/transaction-reference.ts';
+import { readTransactionReference } from '../../../core/domain/lookup/pasted.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import type { RecordedAction } from '../../../core/domain/recorded-action.ts';
-import { findRefund, type NoRefund } from '../../../core/domain/refund.ts';
-import { noteProblem, RESOLUTIONS, type ResolutionKind, readResolution } from '../../../core/domain/resolution.ts';
+import {
+  findRefund,
+  type NoRefund,
+  noteProblem,
+  RESOLUTIONS,
+  type ResolutionKind,
+  readResolution,
+} from '../../../core/domain/resolution.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Sql } from '../../../core/store/db/database.ts';

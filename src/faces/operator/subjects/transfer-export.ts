@@ -1,8 +1,7 @@
 import type { AccountHex, TronAddress } from '@quittance/tron/address';
 import type { Verified } from '../../../core/domain/chain-block.ts';
 import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
-import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
-import type { Match } from '../../../core/domain/match.ts';
+import type { InvoiceStatus, Match } from '../../../core/domain/invoice.ts';
 import type { Cause } from '../../../core/domain/mismatch.ts';
 import { formatAmount, type MicroUsdt } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
@@ -29,8 +28,13 @@ import {
   text,
 } from '../../../core/store/db/statement.ts';
 import type { Project } from '../../../core/store/ledger/projects.ts';
-import { resolutionColumn } from '../../../core/store/ledger/resolution-column.ts';
-import { ANNULMENT_COLUMNS, annulmentShape, outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import {
+  ANNULMENT_COLUMNS,
+  annulmentShape,
+  outgoingStands,
+  resolutionColumn,
+  stands,
+} from '../../../core/store/ledger/standing.ts';
 import { joinRefund, REFUND_COLUMNS, refundShape } from '../../../core/store/ledger/transfer-refunds.ts';
 import type { Actor } from '../actor.ts';
 import { clip, FieldError } from '../input/problems.ts';
@@ -54,7 +58,7 @@ export function toDates({ from, until }: Record<'from' | 'until', UnixMs | null>
   return [from, until].map((time) => (time === null ? null : new Date(time)));
 }
 
-export type TransferKind = Match['kind'];
+export type TransferKind = Match;
 
 const shape = {
   id: 'uuid',

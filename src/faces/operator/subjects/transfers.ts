@@ -4,7 +4,7 @@ import { AppError } from '../../../core/domain/errors.ts';
 import { describeRefund } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
-import { readTransactionReference } from '../../../core/domain/lookup/transaction-reference.ts';
+import { readTransactionReference } from '../../../core/domain/lookup/pasted.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import { CAUSE_CODES, type Cause } from '../../../core/domain/mismatch.ts';
 import type { MicroUsdt } from '../../../core/domain/money.ts';
@@ -27,8 +27,7 @@ import {
   sealedBefore,
   statement,
 } from '../../../core/store/db/statement.ts';
-import { resolutionColumn } from '../../../core/store/ledger/resolution-column.ts';
-import { stands } from '../../../core/store/ledger/standing.ts';
+import { resolutionColumn, stands } from '../../../core/store/ledger/standing.ts';
 import { soundRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText, formatFields, isoSecond, joinParts, shortCell } from '../command-words.ts';

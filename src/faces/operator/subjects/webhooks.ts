@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { OPEN_AFTER_FAILURES } from '../../../core/domain/circuit.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
+import { OPEN_AFTER_FAILURES } from '../../../core/domain/retry.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';

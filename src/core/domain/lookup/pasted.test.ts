@@ -1,6 +1,81 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readTransactionReference } from './transaction-reference.ts';
+import { formatAmount, microUsdt } from '../money.ts';
+import { comparePasted, readFee, readTransactionReference } from './pasted.ts';
+
+const ADDRESS = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY';
+
+test.each([
+  [ADDRESS, 'same'],
+  [` ${ADDRESS}\n`, 'same'],
+  [`\u200e${ADDRESS}\ufeff`, 'same'],
+  [`\u200b \u2060${ADDRESS}\u200f\t\n`, 'same'],
+  [`${ADDRESS.slice(0, 5)} ${ADDRESS.slice(5)}`, 'no-address'],
+  [`to ${ADDRESS}`, 'no-address'],
+  ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'other'],
+  // One letter differs, so the checksum does not fit.
+  ['TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZX', 'no-address'],
+  [ADDRESS.toLowerCase(), 'no-address'],
+  [ADDRESS.slice(0, -1), 'no-address'],
+  [`${ADDRESS} ${ADDRESS}`, 'no-address'],
+  ['0xdAC17F958D2ee523a2206206994597C13D831ec7', 'no-address'],
+  ['', 'no-address'],
+])('%j is %s', (pasted, expected) => {
+  expect(comparePasted(ADDRESS, pasted)).toBe(expected);
+});
+
+test.each([
+  ['1', 1_000_000n],
+  ['0', 0n],
+  ['1.5', 1_500_000n],
+  ['1,5', 1_500_000n],
+  [' 0.000001 USDT ', 1n],
+  ['1USDT', 1_000_000n],
+  ['1  usdt', 1_000_000n],
+  ['\u200e1.5\u200f', 1_500_000n],
+  ['۱٫۵', 1_500_000n],
+  ['１．５', 1_500_000n],
+  ['１，５ ＵＳＤＴ', 1_500_000n],
+  ['٢', 2_000_000n],
+  ['999999.999999', 999_999_999_999n],
+])('a fee typed as %j is %d millionths', (text, micro) => {
+  expect(readFee(text)).toBe(micro);
+});
+
+test.each([
+  '',
+  'one',
+  '-1',
+  '+1',
+  '1e3',
+  '1.2345678',
+  '1,000,5',
+  '1.',
+  '.5',
+  '1000000',
+  '1%',
+  '1 5',
+  '1usdt5',
+  '1'.repeat(5000),
+])('what is no fee is refused: %j', (text) => {
+  expect(readFee(text)).toBeNull();
+});
+
+test('every amount that is written with a point is read back', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 999_999_999_999n }), (micro) => {
+      expect(readFee(formatAmount(microUsdt(micro)))).toBe(micro);
+    }),
+  );
+});
+
+test('any text is borne', () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      readFee(text);
+    }),
+  );
+});
 
 const ID = '0ca17a0da65cb2df52be4e5edd8654358f7ad2b6f083180e719784ff8ff1c8ae';
 

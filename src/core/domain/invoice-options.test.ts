@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Holder, judgeRepeat } from './idempotency.ts';
-import { formatOptions, OPTION_NAMES, readOptions } from './invoice-options.ts';
+import { formatOptions, type Holder, judgeRepeat, OPTION_NAMES, readOptions } from './invoice-options.ts';
 import { microUsdt } from './money.ts';
 
 const said = fc.record(

@@ -2,10 +2,9 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../runtime/key-ring.ts';
-import { sealedDeadline, sealedTable } from './seal.ts';
-import { sealText } from './seal-text.ts';
+import { sealedDeadline, sealedTable, sealText } from './seal.ts';
 import { SEALED_INVOICE } from './sealed-tables.ts';
-import { createHmacSha256, createSealer } from './sealer.ts';
+import { createHmacSha256, createSealer } from './seals.ts';
 
 const [first, second] = [createMasterKey(), createMasterKey()];
 const LEDGER = '01a20a81-082c-719a-99a4-510585ba69f2';

@@ -1,4 +1,43 @@
-import { trimPasted } from './compare-pasted.ts';
+import { parseAddress } from '@quittance/tron/address';
+import { type MicroUsdt, microUsdt } from '../money.ts';
+
+/** Normalises full-width and similar character variants, and removes surrounding white space and invisible characters. */
+export function trimPasted(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replace(/\p{Cf}/gu, '')
+    .trim();
+}
+
+/** Compares a pasted text with the receiving address. `other` means a different valid TRON address. */
+export function comparePasted(address: string, pasted: string): 'same' | 'other' | 'no-address' {
+  const text = trimPasted(pasted);
+  if (text === address) return 'same';
+  return parseAddress(text).kind === 'ok' ? 'other' : 'no-address';
+}
+
+/** No exchange charges this much, and the sum of this fee and any amount can still be formatted. */
+const FEE = /^(\d{1,6})(?:\.(\d{1,6}))?$/;
+
+/** Digits as typed on Arabic and Persian keyboards. */
+const ARABIC_ZERO = 0x0660;
+const PERSIAN_ZERO = 0x06f0;
+
+/**
+ * Reads a fee as people type it: `1`, `1.5`, `1,5`, `1.5 USDT`, `۱٫۵`. Returns `null` for anything else. A comma is read as a decimal
+ * point, because no fee is in the thousands.
+ */
+export function readFee(text: string): MicroUsdt | null {
+  const plain = trimPasted(text.slice(0, 100))
+    .replace(/[\u0660-\u0669]/g, (digit) => String(digit.charCodeAt(0) - ARABIC_ZERO))
+    .replace(/[\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) - PERSIAN_ZERO))
+    .replace(/\s*usdt$/i, '')
+    .replace(/[,\u066b]/, '.');
+  const found = FEE.exec(plain);
+  if (found === null) return null;
+  const [, integer = '', fraction = ''] = found;
+  return microUsdt(BigInt(integer + fraction.padEnd(6, '0')));
+}
 
 /** The TRON networks whose explorers are known. */
 export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
@@ -10,7 +49,7 @@ export type OtherChain = 'ethereum' | 'bsc' | 'polygon' | 'solana' | 'ton';
  * The result of reading a text that someone pasted as their transaction: the transaction's id (64 lowercase hex characters), or the reason
  * why the text isn't an id.
  */
-export type TransactionReference =
+type TransactionReference =
   /**
    * `hasPrefix`: the id was written as `0x…`, as Ethereum ids are, and as tools that use JSON-RPC write TRON ids. `linkTo`: the id was in a
    * link to an explorer of that network.
