@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../../core/domain/time.ts';
 import type { ExplainedDelivery, ExplainedEvent } from './statements.ts';
-import { describeDelivery, isInProgress } from './timeline.ts';
+import { describeDelivery, describeOutcome, isInProgress } from './timeline.ts';
 
 const AT = unixMs(1_790_000_000_000);
 const ID = '01999999-9999-7999-8999-999999999999';
@@ -24,4 +24,9 @@ test('after its outcome the next one is due', () => {
   const attempts = [attempt(1), attempt(2)];
   expect(isInProgress({ delivery, attempts })).toBe(false);
   expect(describeDelivery(event, { delivery, attempts }).at(-1)?.text).toContain('attempt 3 is due');
+});
+
+test('a callback that was no longer needed has no HTTP status', () => {
+  expect(describeOutcome({ status: 204, error: null })).toBe('delivered, HTTP 204');
+  expect(describeOutcome({ status: null, error: null })).toBe('not sent, because the order had been paid');
 });
