@@ -304,6 +304,29 @@ test.each([
   await untilAlarm('row-changed', `webhook_endpoints ${id}`);
 });
 
+test('whoever puts back a revoked key leaves an alarm, although an operator changes a field of the key meanwhile', async () => {
+  startWatch();
+  const before = await eventually(settings, (content) => content !== 'undefined');
+  const id = await idIn('api_keys');
+  await runSql(service, `create table kept as select * from api_keys where id = '${id}'`);
+  const keyId = encodeId('key', id);
+  await cli('key', 'revoke', keyId);
+  await eventually(settings, (content) => content !== before);
+  await lookAgain();
+  await watch?.stop();
+  const [revoked] = await listOperatorActions(service.db, keyId);
+  if (revoked === undefined) throw new Error('the change was not recorded');
+  await service.db.transaction((tx) => insertOperatorActions(tx, [{ ...revoked, action: 'key.changed' }]));
+  // The service's own watch would write pages too.
+  await service.stopService();
+  await asOwner(
+    'api_keys',
+    'update api_keys k set revoked_at = kept.revoked_at, mac = kept.mac from kept where k.id = kept.id',
+  );
+  startWatch();
+  await untilAlarm('row-changed', `api_keys ${id}`);
+});
+
 test.each(['api_keys', 'webhook_endpoints'])('whoever deletes a row of %s leaves an alarm', async (table) => {
   startWatch();
   await eventually(settings, (content) => content !== 'undefined');
