@@ -5,7 +5,7 @@ import { say } from '../../core/domain/message.ts';
 import { isNetwork, type Network } from '../../core/domain/network.ts';
 import type { Sql } from '../../core/store/db/database.ts';
 import { answerOf, rowOf } from '../../core/store/db/rows-of.ts';
-import { type Row, text } from '../../core/store/db/statement.ts';
+import { text } from '../../core/store/db/statement.ts';
 import { findProject, findProjects, type Project } from '../../core/store/ledger/projects.ts';
 import { type Actor, maySee } from './actor.ts';
 import { clip } from './input/problems.ts';
@@ -93,9 +93,8 @@ export async function withNodesOf<Output>(
   return withNodes(network, work);
 }
 
+/** The fields that operators recognise an invoice by. `id` is a UUID. */
 export const namedInvoice = { id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() } as const;
-/** An invoice with the fields that operators recognise it by. `id` is a UUID. */
-export type NamedInvoice = Row<typeof namedInvoice>;
 
 /**
  * Finds an invoice in the project by its id (UUID) or external id. If one invoice matches by id and another by external id, returns the

@@ -140,7 +140,7 @@ export const enableAdapter = operation({
     currency: line('<code>', 'shop currency (default: CNY; required for prices)'),
     secret: secret('<text>', 'secret to share with the shop, 24 to 64 characters; "-" reads it from standard input'),
   }),
-  read: ({ projectId, kind: given, currency: named, confirmRate, secret, ...rate }): Wanted => {
+  read: ({ projectId, kind: given, currency: named, confirmRate, secret, ...rate }) => {
     const kind = ADAPTER_KINDS.find((each) => each === given);
     if (kind === undefined)
       throw new FieldError('kind', `is ${clip(given)}: choose one of ${ADAPTER_KINDS.join(', ')}`);
@@ -222,24 +222,13 @@ function ageOf({ ageSeconds, isTooOld }: Shown<typeof source>): string {
   return `${age} old${isTooOld ? ', which is too old: orders are rejected' : ''}`;
 }
 
-/** The requested adapter, with a fixed rate or a rate source. */
-type Wanted = {
-  projectId: string | undefined;
-  kind: AdapterKind;
-  currency: string;
-  rate: FixedRate | RateSource;
-  confirmRate: Confirmation | null;
-  secret: string | null;
-};
+type Named = { kind: AdapterKind; currency: string };
 
 /** A fixed rate in millionths. `bounds` is null if none were given. */
 type FixedRate = { rateMicro: bigint; bounds: RateBounds | null };
 
-type GivenRate = {
-  [Name in 'rate' | 'rateUrl' | 'ratePath' | 'rateTimePath' | 'rateMin' | 'rateMax' | 'rateMaxAge']?:
-    | string
-    | undefined;
-};
+type RateField = 'rate' | 'rateUrl' | 'ratePath' | 'rateTimePath' | 'rateMin' | 'rateMax' | 'rateMaxAge';
+type GivenRate = { [Field in RateField]?: string | undefined };
 
 /** The current and the new rate, as the person believes them to be. */
 type Confirmation = { text: string; fromMicro: bigint; toMicro: bigint };
@@ -332,7 +321,7 @@ function readShopSecret(secret: string | undefined): string | null {
 type WantedRate = Omit<StoredRate, 'rateMinMicro' | 'rateMaxMicro'> & { bounds: RateBounds | null };
 
 /** Returns the fixed rate, or reads the current rate from its source. A source without a usable rate is refused. */
-async function findRate({ now, config: { webhooks } }: EnableDeps, network: Network, wanted: Wanted['rate']) {
+async function findRate({ now, config: { webhooks } }: EnableDeps, network: Network, wanted: FixedRate | RateSource) {
   if ('rateMicro' in wanted) return { ...wanted, rateSource: null, readMicro: null, readAt: null };
   const example = 'https://rates.example.com/usdt';
   const source = { ...wanted, url: readWebhookUrl(wanted.url, network, { webhooks }, { field: 'rateUrl', example }) };
@@ -382,12 +371,15 @@ function createShopSecret(random: Random): string {
   return Buffer.from(random(16)).toString('hex');
 }
 
-/** The events of which a system can be notified. Only BEpusdt has one for an expired order. Nothing is sent for a price, which has no orders. */
+/**
+ * Returns the events of which a system can be notified. Only BEpusdt has one for an expired order. Nothing is sent for a price, because it
+ * has no orders.
+ */
 const eventTypesOf = (kind: AdapterKind): EventType[] =>
   kind === 'bepusdt' ? ['invoice.paid', 'invoice.expired'] : ['invoice.paid'];
 
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
-type NewAdapter = StoredRate & Pick<Wanted, 'kind' | 'currency'> & { id: string; projectId: string; secret: string };
+type NewAdapter = StoredRate & Named & { id: string; projectId: string; secret: string };
 
 const nameOf = (kind: AdapterKind, currency: string) =>
   kind === 'price' ? `prices in ${currency}` : `adapter ${kind}`;
@@ -408,7 +400,7 @@ export async function storeAdapter(
   await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now, random });
 }
 
-type Change = Pick<Wanted, 'kind' | 'currency' | 'secret' | 'confirmRate'> & WantedRate;
+type Change = WantedRate & Named & { secret: string | null; confirmRate: Confirmation | null };
 
 async function changeRate(
   tx: Sql,

@@ -212,7 +212,8 @@ async function checkActivation(withNodes: WithNodes, candidates: readonly Candid
   } catch (error) {
     found.notCheckedBecause = reasonOf(error);
   }
-  return found;
+  // Requests that are still running after the deadline must not change the result.
+  return { ...found };
 }
 
 async function askAll(pool: NodePool, candidates: readonly Candidate[], found: ActivationView): Promise<void> {

@@ -151,7 +151,8 @@ const NEW_MS = 60_000;
 const PAGE_PATIENCE_MS = 25_000;
 
 /**
- * Compares one page of a project's addresses with the chain now, but `skipped` lists those that were compared a moment ago. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`.
+ * Compares one page of a project's addresses with the chain now, except the addresses in `skipped`, which were compared a moment ago. Throws
+ * `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`.
  */
 export const compareBalances = localOperation({
   ...page,
@@ -182,7 +183,7 @@ const PATIENCE_MS = 30_000;
 const CONFIRM_AFTER_MS = 3000;
 
 /** The result for an address: its balances are equal, differ, or can't be compared yet. */
-export type ReconciledAddress = { address: string } & (
+type ReconciledAddress = { address: string } & (
   | { status: 'good'; block: number; balance: string; opening: string }
   | { status: 'differs'; ledger: string; chain: string; difference: string; from: number; to: number }
   | { status: 'too-early'; reason: string }

@@ -268,9 +268,10 @@ type Ledger = { number: number; id: string };
 
 /**
  * Reads the irreversible blocks from `from` to `to` and verifies them as the watcher does. Passes each block on, in order, as soon as
- * enough known producers have built on it or the ledger's newest block descends from it, with the number of blocks passed on so far. Throws `NOT_FOUND` if the network was never
- * followed, `INVALID_ARGUMENT` above the ledger's blocks, `CHAIN_CONTRADICTION` if no node's blocks lead to the ledger's newest block,
- * `BLOCK_UNVERIFIABLE` if too few known producers built on the blocks, `NODES_DISAGREE`, `NO_NODE` or `NODE_REFUSED`.
+ * enough known producers have built on it or the ledger's newest block descends from it, with the number of blocks passed on so far. Throws
+ * `NOT_FOUND` if the network was never followed, `INVALID_ARGUMENT` above the ledger's blocks, `CHAIN_CONTRADICTION` if no node's blocks lead
+ * to the ledger's newest block, `BLOCK_UNVERIFIABLE` if too few known producers built on the blocks, `NODES_DISAGREE`, `NO_NODE` or
+ * `NODE_REFUSED`.
  */
 export async function readSolid(
   deps: ReadSolidDeps,
@@ -422,11 +423,11 @@ class LostBranch extends AppError {
   }
 }
 
-/** A verified block with its linked header, and the node that returned it. */
-type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
-
-/** Reads blocks from one node. The blocks are proven by their own bytes, and enough operators agree on the logs. */
-async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
+/**
+ * Reads blocks from one node, each with its linked header and the node that returned its logs. The blocks are proven by their own bytes, and
+ * enough operators agree on the logs.
+ */
+async function readVerified(deps: VerifiedDeps, first: number, last: number) {
   const replacedIn = await findReplacement(deps.db, deps.network);
   if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
   await deps.fees.unansweredFrom(deps);

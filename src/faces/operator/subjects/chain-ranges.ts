@@ -128,7 +128,7 @@ export function recordRescanned(recording: Recording, actor: Actor, blocks: read
   });
 }
 
-export type RescannedView = Awaited<ReturnType<typeof rescanRange>>;
+type RescannedView = Awaited<ReturnType<typeof rescanRange>>;
 
 /**
  * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. Repeating or aborting it is harmless.
@@ -183,8 +183,7 @@ const rescan = localOperation({
 const MAX_DIFFERENCES = 1000;
 
 /** `attestedCount` is explained at `readSolid`. */
-export type VerifiedRangeView = Range &
-  ReadSolid & { network: Network; comparedCount: number; differences: DifferenceView[] };
+type VerifiedRangeView = Range & ReadSolid & { network: Network; comparedCount: number; differences: DifferenceView[] };
 
 /**
  * Compares our addresses' transfers in the blocks from `from` to `to` with the ledger, without changing anything. `hint` is the command

@@ -205,9 +205,9 @@ function busy({ order, startedBy, startedAt }: Job): AppError {
 }
 
 /**
- * Describes a job in this process for the console. `done` and `total` count blocks or addresses. `found` counts differences, or recorded transfers, so far. `said` is
- * the outcome in the command's words. `result` is `null` until the job is done. `odd` lists at most 1,000 addresses that aren't good, each
- * with a comment.
+ * Describes a job in this process for the console. `done` and `total` count blocks or addresses. `found` counts differences, or recorded
+ * transfers, so far. `said` is the outcome in the command's words. `result` is `null` until the job is done. `odd` lists at most 1,000
+ * addresses that aren't good, each with a comment.
  */
 function describeJob(job: Job, now: UnixMs) {
   const { jobId, order, startedBy, startedAt, endedAt, state, progress, outcome } = job;

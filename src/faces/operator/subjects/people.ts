@@ -157,7 +157,7 @@ export async function selectPerson(db: Sql, person: string): Promise<Person> {
   throw notThere(person);
 }
 
-/** Like `selectPerson`, but also locks the person until the transaction ends. */
+/** Like `selectPerson`, but also locks the person until the transaction ends. Throws `NOT_FOUND`, or an error of `lock`. */
 async function selectLocked<Locked>(
   tx: Sql,
   person: string,

@@ -166,7 +166,6 @@ const detailed = {
   ...{ ...listed, retiredAddresses: whole, autoDerived: whole, autoDeriveLimit: whole },
   ...{ activeKeys: whole, webhookEndpoints: whole },
 };
-export type ShownProjectView = Shown<typeof detailed>;
 
 /**
  * Shows a project, and how many addresses, keys and endpoints it has. `hasAccountKeys` is whether it can derive addresses at all. Throws
@@ -256,7 +255,7 @@ const made = {
     }),
   ),
 };
-export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
+type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
 
 /** Creates a project. Reports all problems with its settings at once. Throws `INVALID_ARGUMENT`. */
 export const createProject = operation({

@@ -16,7 +16,7 @@ import { flag } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 
 const rotated = { keyId: text, formerKeyId: maybe(text) };
-export type RotatedReceiptKeyView = Shown<typeof rotated>;
+type RotatedReceiptKeyView = Shown<typeof rotated>;
 
 export const rotateReceiptKeyOperation = operation({
   action: 'rotateReceiptKey',

@@ -50,9 +50,9 @@ const view = (found: Row<typeof row>): RequestView =>
 export const describeErrors = ({ errors }: Pick<RequestView, 'errors'>) =>
   errors.map(({ field, code }) => `${field || 'the body'} ${code}`).join(', ');
 /** `invoiceId` is the invoice that has the externalId now, if any. */
-export type ShownRequestView = RequestView & { invoiceId: string | null };
+type ShownRequestView = RequestView & { invoiceId: string | null };
 /** `looked` is the number of requests that were searched. The next page begins before `nextBefore`; `null` on the last page. */
-export type RequestListView = { data: RequestView[]; looked: number; nextBefore: string | null };
+type RequestListView = { data: RequestView[]; looked: number; nextBefore: string | null };
 
 /** `req_…` ids contain the second when the request arrived. */
 const findRequest = rowOf(

@@ -202,8 +202,7 @@ export type Redemption = NewPasskey | { password: string; code: string };
 
 /**
  * Redeems an invitation: stores the person's means of signing in, and signs them in. `recoveryCodes` are shown only once; a person with a
- * passkey gets none. Throws `NOT_FOUND` if the invitation has ended, or
- * `INVALID_ARGUMENT` for `passkey`, `name`, `password` or `code`.
+ * passkey gets none. Throws `NOT_FOUND` if the invitation has ended, or `INVALID_ARGUMENT` for `passkey`, `name`, `password` or `code`.
  */
 export async function redeemInvitation(deps: SignInDeps, from: From, token: string, proof: Redemption) {
   const { db, now } = deps;

@@ -57,7 +57,7 @@ const NOTHING = 'nothing was resolved';
  * An operator's decision about transfers (UUIDs, at most 500). `invoice` is the invoice that the money was for: an `inv_…` or an external
  * id. `seenAt` is the time of the resolution that the person saw, or `null` if there was none; absent if that doesn't matter.
  */
-export type ResolveRequest = {
+type ResolveRequest = {
   transferIds: readonly string[];
   resolution: ResolutionKind;
   note: string;

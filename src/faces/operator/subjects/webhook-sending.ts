@@ -182,7 +182,7 @@ export async function rotateEndpointSecret(
 }
 
 export const diagnosisFields = { code: text, certainty: choice(['proven', 'likely']), problem: text, fix: said };
-export type DiagnosisView = Shown<typeof diagnosisFields>;
+type DiagnosisView = Shown<typeof diagnosisFields>;
 const reached = choice(['ok', 'failed', 'unknown', 'not used']);
 const tested = {
   ...{ endpointId: text, eventId: text, isDelivered: yes, attemptedAt: time },

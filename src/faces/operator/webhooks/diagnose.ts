@@ -30,7 +30,7 @@ type SentWebhook = { id: string; body: Uint8Array };
  * A receiver's fault and its fix, in plain words without any text from the receiver. `proven` follows from what the receiver reports it
  * saw; `likely` is the usual cause of such an outcome. `code` is for scripts.
  */
-export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: Text };
+type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: Text };
 
 /** Explains why an attempt failed, most telling first, because several things may be wrong at once. Empty if it was delivered. */
 export function diagnoseAttempt(attempt: DiagnosedAttempt): Diagnosis[] {
