@@ -97,8 +97,12 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
       );
     },
     run: (actor, wanted) => perform(addAddresses, deps, actor, wanted),
-    done: (visit, { project }, added) =>
-      added.kind === 'proposed' ? waitPage(visit, project, added) : addedPage(visit, project, added),
+    done: (visit, { project }, added) => {
+      if (added.kind === 'proposed') return waitPage(visit, project, added);
+      const { view, projectPolicy } = added;
+      const notes = html`\n${renderNotes(view, projectPolicy, view.added)}`;
+      return addedPage(visit, project, { first: html`New invoices`, addresses: view.added, notes });
+    },
   });
 }
 
@@ -127,17 +131,13 @@ ${renderNotes(view, projectPolicy, addresses)}`,
   };
 }
 
-function addedPage(
-  visit: Visit,
-  project: ListedProjectView,
-  { view, projectPolicy }: Extract<Added, { kind: 'added' }>,
-): Page {
+type AddedShown = { first: Html; addresses: readonly string[]; advice?: Html; notes?: Html };
+
+function addedPage(visit: Visit, about: ListedProjectView, { first, addresses, advice, notes }: AddedShown): Page {
   return {
-    title: 'Addresses added',
-    about: project,
-    main: html`<section class="card form"><p class="first">New invoices can now use these addresses.</p>${listOf(view.added)}
-<div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
-${renderNotes(view, projectPolicy, view.added)}`,
+    ...{ title: 'Addresses added', about },
+    main: html`<section class="card form"><p class="first">${first} can now use these addresses.</p>${listOf(addresses)}${advice ?? null}
+<div class="actions"><a class="button" href="${urlTo(visit, '/addresses', about)}">Addresses</a></div></section>${notes ?? null}`,
   };
 }
 
@@ -233,8 +233,12 @@ function addSecond(routes: Routes, deps: ConsoleDeps): void {
       );
     },
     run: (actor, wanted) => perform(deriveAddresses, deps, actor, wanted),
-    done: (visit, { project }, derived) =>
-      derived.kind === 'proposed' ? waitPage(visit, project, derived) : derivedPage(visit, project, derived),
+    done: (visit, { project }, derived) => {
+      if (derived.kind === 'proposed') return waitPage(visit, project, derived);
+      const first = html`New invoices of ${outside(project.name, 100)}`;
+      const addresses = derived.view.added.map(numbered);
+      return addedPage(visit, project, { first, addresses, advice: WALLET_ADVICE });
+    },
   });
 }
 
@@ -305,19 +309,8 @@ function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html 
 
 const numbered = ({ address, derivationIndex }: DerivationView['next'][number]) => `#${derivationIndex + 1} ${address}`;
 
-function derivedPage(
-  visit: Visit,
-  project: AddingSubject['project'],
-  { view }: Extract<Derived, { kind: 'added' }>,
-): Page {
-  return {
-    title: 'Addresses added',
-    about: project,
-    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can now use these addresses.</p>${listOf(view.added.map(numbered))}
-<p>Your wallet may show only the first few addresses: make it show all the addresses that you added. Otherwise, the balance in the wallet looks too low.</p>
-<div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>`,
-  };
-}
+const WALLET_ADVICE = html`
+<p>Your wallet may show only the first few addresses: make it show all the addresses that you added. Otherwise, the balance in the wallet looks too low.</p>`;
 
 /** The person copies these characters from the wallet, because the pasted list may not be the one that was copied. */
 export function endingField(name: string, label: string, hint: string) {

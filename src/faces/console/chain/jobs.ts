@@ -95,17 +95,16 @@ export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobLi
   const links = JOB_KINDS.filter((kind) => isAllowed(visit.actor, JOB_ACTIONS[kind])).map(
     (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,
   );
-  const columns = [
+  const columns: Column<JobView>[] = [
     [
       'Job',
-      (job: JobView) =>
-        html`<a class="row" href="${urlTo(visit, `/chain/jobs/${job.jobId}`, project)}">${nameJob(job)}</a>`,
+      (job) => html`<a class="row" href="${urlTo(visit, `/chain/jobs/${job.jobId}`, project)}">${nameJob(job)}</a>`,
     ],
     ['Status', jobBadge],
     ['Done', sayProgress, 'number'],
-    ['Started', ({ startedAt }: JobView) => time(startedAt)],
-    ['By', ({ startedBy }: JobView) => outside(startedBy, 40)],
-  ] as const;
+    ['Started', ({ startedAt }) => time(startedAt)],
+    ['By', ({ startedBy }) => outside(startedBy, 40)],
+  ];
   const list = jobs.data.length === 0 ? null : table('Jobs, newest first', columns, jobs.data);
   return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>Quittance reads the blocks from the nodes and verifies them again, or asks a node for all balances. Only one job per network can run at a time.</p><div class="actions">${links}</div><p class="hint">${LOST}</p></section>
 ${list === null ? null : html`<section class="card flush" aria-label="Jobs">${list}</section>`}`;
@@ -287,16 +286,13 @@ function renderResult(visit: Visit, project: ListedProjectView | null, { jobId, 
 
 type Odd = Extract<NonNullable<JobView['result']>, { books: unknown }>['books']['odd'][number];
 
-const BOOKS = [
-  [
-    'Address',
-    ({ row: { address } }: Odd) => html`<a class="row" href="/find?q=${address}">${shortAddress(address)}</a>`,
-  ],
-  ['Ledger', ({ row }: Odd) => (row.status === 'differs' ? ltr(row.ledger) : '–'), 'number'],
-  ['Chain', ({ row }: Odd) => (row.status === 'differs' ? ltr(row.chain) : '–'), 'number'],
-  ['Difference', ({ row }: Odd) => (row.status === 'differs' ? ltr(row.difference) : '–'), 'number'],
-  ['Note', ({ row, note }: Odd) => html`${row.status === 'differs' ? '' : 'too early: '}${outside(note, 200)}`],
-] as const;
+const BOOKS: readonly Column<Odd>[] = [
+  ['Address', ({ row: { address } }) => html`<a class="row" href="/find?q=${address}">${shortAddress(address)}</a>`],
+  ['Ledger', ({ row }) => (row.status === 'differs' ? ltr(row.ledger) : '–'), 'number'],
+  ['Chain', ({ row }) => (row.status === 'differs' ? ltr(row.chain) : '–'), 'number'],
+  ['Difference', ({ row }) => (row.status === 'differs' ? ltr(row.difference) : '–'), 'number'],
+  ['Note', ({ row, note }) => html`${row.status === 'differs' ? '' : 'too early: '}${outside(note, 200)}`],
+];
 
 function renderDifferences(
   visit: Visit,

@@ -10,7 +10,15 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, facts, field, hidden, outside, select } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { chooseProject, type Fields, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import {
+  chooseProject,
+  type Fields,
+  parsePasskey,
+  readPostedForm,
+  readQuery,
+  urlTo,
+  type Visit,
+} from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 
@@ -266,12 +274,7 @@ async function askAgain<Subject, Wanted, Outcome>(
 
 function readProof(code: string | undefined, passkey: string | undefined): StepUpProof | null {
   if (code !== undefined) return { code: code.trim() };
-  if (passkey === undefined) return null;
-  try {
-    return { passkey: JSON.parse(passkey) as unknown };
-  } catch {
-    return { passkey: null };
-  }
+  return passkey === undefined ? null : { passkey: parsePasskey(passkey) };
 }
 
 /** The part of a form that runs an admin API operation. `given` builds its input. */

@@ -73,6 +73,15 @@ export function pathPart({ params }: FastifyRequest, name: string): string {
   return (params as Partial<Record<string, string>>)[name] ?? '';
 }
 
+/** Parses the browser's passkey response; the use case validates it. Returns `null` if it isn't JSON. */
+export function parsePasskey(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 /** The values of filled-in fields. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 

@@ -83,24 +83,20 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
   ];
 }
 
-function archivedEntry(archived: number): Entry {
-  return {
-    ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
-    about: 'Projects that accept no new invoices, but can be restored.',
-    state: async () => number(archived),
-  };
-}
-
 function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
   const used = usedOf(projects).length;
-  const archived = projects.length - used;
+  const archived: Entry = {
+    ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
+    about: 'Projects that accept no new invoices, but can be restored.',
+    state: async () => number(projects.length - used),
+  };
   return [
     {
       ...{ title: 'New project', url: '/settings/projects/new', action: 'createProject' },
       about: 'Another shop, or another network, with its own addresses, keys and invoices.',
       state: async () => `${number(used)} ${used === 1 ? 'project' : 'projects'}`,
     },
-    ...(archived === 0 ? [] : [archivedEntry(archived)]),
+    ...(used === projects.length ? [] : [archived]),
     {
       ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
       about: 'Programs and commands use these keys for the tasks that you do here.',

@@ -26,7 +26,7 @@ import type { StepUp } from '../page/console-deps.ts';
 import { createAnswerError, describeMistake, HEADERS, type Page, sendPage } from '../page/layout.ts';
 import { ltr, time } from '../page/pieces.ts';
 import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
-import { type Fields, pathPart, readPostedForm, readQuery } from '../page/visit.ts';
+import { type Fields, parsePasskey, pathPart, readPostedForm, readQuery } from '../page/visit.ts';
 
 /**
  * The name of the session cookie. Over HTTPS, the `__Host-` prefix prevents other hosts in the domain from setting or reading it. Without
@@ -224,20 +224,11 @@ function addInvitationRoutes(
 }
 
 function readSignIn({ passkey, login = '', password = '', code = '' }: Fields): SignIn {
-  return passkey === undefined ? { login, password, code: code.trim() } : { passkey: parse(passkey) };
+  return passkey === undefined ? { login, password, code: code.trim() } : { passkey: parsePasskey(passkey) };
 }
 
 function readRedemption({ passkey, name = '', password = '', code = '' }: Fields): Redemption {
-  return passkey === undefined ? { password, code: code.trim() } : { passkey: parse(passkey), name };
-}
-
-/** Parses the browser's passkey response; the use case validates it. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  return passkey === undefined ? { password, code: code.trim() } : { passkey: parsePasskey(passkey), name };
 }
 
 /** Allows only console paths, so that no link to the sign-in page leads to another site, in the characters that a header may have. */
