@@ -43,21 +43,10 @@ async function drained(stdout: NodeJS.WritableStream, signal: AbortSignal): Prom
 }
 
 /** The members of an event's body that are shown on its line. The event's type determines which of them `data` contains. */
-type EventText = {
-  id: string;
-  type: string;
-  timestamp: string;
-  data: {
-    invoiceId?: string;
-    externalId?: string;
-    status?: string;
-    payment?: { payableAmount: string };
-    transferId?: string;
-    amount?: string;
-    endpointId?: string;
-    reason?: string;
-  };
+type EventText = Record<'id' | 'type' | 'timestamp', string> & {
+  data: { [Name in (typeof SHOWN)[number]]?: string } & { payment?: { payableAmount: string } };
 };
+const SHOWN = ['transferId', 'invoiceId', 'endpointId', 'status', 'amount', 'externalId', 'reason'] as const;
 
 /**
  * Returns an event as one line: time (UTC), type, id, and subject. `2026-11-21 02:42:35  invoice.paid        evt_01m7…  inv_01m7…  PAID
@@ -65,8 +54,8 @@ type EventText = {
  */
 function describeEvent(body: string): string {
   const { id, type, timestamp, data } = JSON.parse(body) as EventText;
-  const { transferId, invoiceId, endpointId, status, payment, amount, externalId, reason } = data;
-  const subjects = [transferId, invoiceId, endpointId, status, payment?.payableAmount ?? amount, externalId, reason];
+  const shown = { ...data, amount: data.payment?.payableAmount ?? data.amount };
+  const subjects = SHOWN.map((name) => shown[name]);
   const time = timestamp.slice(0, 19).replace('T', ' ');
   const parts = [time, type.padEnd(EVENT_TYPE_WIDTH), id, ...subjects.filter((part) => part !== undefined)];
   return printable(parts.join('  ').trimEnd());
