@@ -153,18 +153,12 @@ function describeOperation({ action, summary, method, path, input, output }: Ope
     additionalProperties: false,
   };
   return {
-    ...{
-      operationId: action,
-      summary,
-      description: `Requires the role ${role}${scope}.`,
-      security: [{ adminKey: [] }],
-    },
+    ...{ operationId: action, summary, description: `Requires the role ${role}${scope}.` },
+    security: [{ adminKey: [] }],
     parameters: [
       ...inPath.map((name) => ({
-        name,
-        in: 'path',
-        required: true,
-        ...describeInPath(properties[name], required, name),
+        ...{ name, in: 'path', required: true, schema: properties[name] },
+        ...(required.includes(name) ? {} : { description: '"-" if omitted' }),
       })),
       ...(method === 'GET'
         ? others.map((name) => ({ name, in: 'query', required: required.includes(name), schema: properties[name] }))
@@ -183,10 +177,6 @@ function describeOperation({ action, summary, method, path, input, output }: Ope
       ),
     },
   };
-}
-
-function describeInPath(schema: Schema | undefined, required: readonly string[], name: string): object {
-  return required.includes(name) ? { schema } : { schema, description: '"-" if omitted' };
 }
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {

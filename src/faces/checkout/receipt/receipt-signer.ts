@@ -19,15 +19,10 @@ type Deps = {
   random(size: number): Uint8Array;
 };
 
-export type ReceiptSigner = {
-  /** Creates the first key if allowed. If receipts can't be signed here, logs the reason. */
-  prepare(): Promise<void>;
-  /** Returns the current signing key, whichever process rotated it. Returns `null` if there's none or it can't be decrypted here. */
-  currentKey(): Promise<ReceiptKey | null>;
-};
+export type ReceiptSigner = ReturnType<typeof createReceiptSigner>;
 
 /** Nothing else depends on a signature: without a key, payments are still confirmed and shown. */
-export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): ReceiptSigner {
+export function createReceiptSigner({ db, keyRing, log, now, random }: Deps) {
   let open: ReceiptKey | null = null;
   let reported: string | null = null;
 
@@ -40,7 +35,8 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
     return null;
   };
 
-  const currentKey = async () => {
+  /** Returns the current signing key, whichever process rotated it. Returns `null` if there's none or it can't be decrypted here. */
+  const currentKey = async (): Promise<ReceiptKey | null> => {
     if (keyRing === null) return null;
     const stored = await findCurrentReceiptKey(db);
     if (stored === null) return null;
@@ -50,7 +46,8 @@ export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): Re
 
   return {
     currentKey,
-    prepare: async () => {
+    /** Creates the first key if allowed. If receipts can't be signed here, logs the reason. */
+    prepare: async (): Promise<void> => {
       if (keyRing === null) {
         log.warn(
           'QUITTANCE_MASTER_KEY is not set in this process, so it does not sign receipts. Set the same value as in the other processes that use this database',
