@@ -138,3 +138,60 @@ test.each<[string, (missed: Missed) => void]>([
   expect({ behind: world.behind(), inventions: await world.inventions() }).toEqual({ behind: 0, inventions: [] });
   expect(world.unrecorded()).toBeLessThanOrEqual(8);
 });
+
+/** Makes the preferred node answer as it would have this many blocks ago. */
+function lagBy({ chain, nodes: [first] }: Missed, blocks: number) {
+  if (first === undefined) return;
+  first.lies = {
+    block: (number) => (number > chain.head().number - blocks ? null : undefined),
+    solid: () => chain.at(chain.solid().number - blocks),
+  };
+}
+
+/** Leaves two nodes, both of one operator. */
+function keepOneOperator({ nodes }: Missed) {
+  nodes.splice(2);
+  for (const node of nodes) node.operator = 'a';
+}
+
+test.each<[string, (missed: Missed) => void]>([
+  ['60 blocks behind the others', (missed) => lagBy(missed, 60)],
+  ['120 blocks behind the others', (missed) => lagBy(missed, 120)],
+  [
+    '120 blocks behind the other node of its operator',
+    (missed) => {
+      keepOneOperator(missed);
+      lagBy(missed, 120);
+      // Like the pool, which pauses a node that is reported.
+      const { nodes, world } = missed;
+      const report = world.reports.push.bind(world.reports);
+      world.reports.push = (...made) => {
+        nodes.reverse();
+        return report(...made);
+      };
+    },
+  ],
+])('a preferred node that stays %s is not followed at that distance', async (_, make) => {
+  const missed = await missMuch();
+  const [first] = missed.nodes;
+  make(missed);
+  const { world } = missed;
+  await world.run(20);
+  expect({ behind: world.behind(), inventions: await world.inventions() }).toEqual({ behind: 0, inventions: [] });
+  expect(world.unrecorded()).toBeLessThanOrEqual(8);
+  expect(new Set(world.reports.map(({ node, problem }) => `${node} ${problem}`))).toEqual(
+    new Set([`${first?.origin} lagging`]),
+  );
+});
+
+test('a preferred node that stops at a block is left for the other node of its operator', async () => {
+  const missed = await missMuch();
+  const { world, chain, nodes } = missed;
+  const [first] = nodes;
+  keepOneOperator(missed);
+  const last = chain.head().number;
+  if (first !== undefined) first.lies = { block: (number) => (number > last ? null : undefined) };
+  await world.run(10);
+  expect(world.behind()).toBe(0);
+  expect(world.reports.map(({ node, problem }) => `${node} ${problem}`)).toContain(`${first?.origin} lagging`);
+});

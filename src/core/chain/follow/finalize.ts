@@ -108,7 +108,7 @@ export function createSolid(
       if (chosen === undefined) return;
       // After a failure, the next request goes to the next node.
       await ask(chosen).catch(orNull);
-      if (reported < proven) asker += 1;
+      if (reported < proven || isFarBehind) asker += 1;
     },
     /**
      * Drops a window that a node calls irreversible although our own count can't confirm it: no known key signed its blocks, or too few
@@ -137,10 +137,14 @@ export function createSolid(
   };
 }
 
-/** The preferred node comes last, because it's already serving the blocks. */
+/**
+ * The preferred node comes after the other operators, because it's already serving the blocks. Further nodes of the same operators come
+ * last, because an operator's nodes often share a fault.
+ */
 function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named[]): Named[] {
   const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
-  return first === undefined ? [] : [...others, first];
+  if (first === undefined) return [];
+  return [...others, first, ...nodes.filter((node) => node !== first && !others.includes(node))];
 }
 
 /**

@@ -136,12 +136,22 @@ async function comeCloser(
 ): Promise<Turned> {
   const { deps, watching, parts, node, nodes } = turn;
   const { window, solid, quorum, head, catchUp, finalizer } = parts;
+  const [, next] = nodes;
   const place = () => [window.base().number, window.tip().number].join();
   deps.requestShare?.onBehind();
   progress.onBehind(positionOf(parts));
   const from = place();
   // This node may lack the block that another node has called irreversible.
+  const furthest = solid.reported();
   await solid.askOnly(node);
+  if (furthest - solid.reported() > CATCH_UP_BLOCKS && next !== undefined) {
+    // Otherwise, Quittance would keep following this node, and confirm every payment as late as the node shows it.
+    const reason = `its newest irreversible block is ${solid.reported()}, but another node has reported block ${furthest}`;
+    deps.pool.report(node, 'lagging', reason);
+    parts.avoidance.avoid(node);
+    await solid.ask(next);
+    return { pauseMs: AWAY_MS, hasChanged: false };
+  }
   await catchUp.run({
     ...{ node, nodes, isStopping, last: solid.reported() },
     record: () => finalizer.record(watching),

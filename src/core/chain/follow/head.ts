@@ -155,7 +155,8 @@ export function createHead(deps: FollowDeps, { window, signers, avoidance, pace 
       let added = await extend(node, nodes);
       let isLate = false;
       if (added === 0 && pace.isOverdue(deps.now())) {
-        const other = nodes.find(({ operator }) => operator !== node.operator);
+        const others = nodes.filter(({ origin }) => origin !== node.origin);
+        const other = others.find(({ operator }) => operator !== node.operator) ?? others[0];
         if (other !== undefined) added = await extend(other, nodes);
         isLate = added > 0;
         if (isLate) deps.pool.report(node, 'lagging', `it has no block ${window.tip().number}, but other nodes do`);
