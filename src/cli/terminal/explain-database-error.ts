@@ -20,13 +20,18 @@ export function explainDatabaseError(
     return new AppError('DATABASE_UNAVAILABLE', `${error.message}; run the command again`, { cause: error });
   }
   const { cause } = error;
+  const message = cause instanceof Error ? cause.message : '';
+  if (message.startsWith(CLOSED)) {
+    const fix = `set ${variable} to the database into which that backup was restored`;
+    return new AppError('LEDGER_CLOSED', `${message}; ${fix}`, { cause: error });
+  }
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const fix = (FIXES[code] ?? 'check that the server is running and that DATABASE_URL is correct').replace(
-    'DATABASE_URL',
-    variable,
-  );
+  const fix = (
+    FIXES[message.includes(NO_TLS) ? 'NO_TLS' : code] ??
+    'check that the server is running and that DATABASE_URL is correct'
+  ).replace('DATABASE_URL', variable);
   const server = describeServer(config.databaseUrl);
-  const reason = cause instanceof Error && cause.message !== '' ? cause.message : code;
+  const reason = message === '' ? code : message;
   return new AppError('DATABASE_UNAVAILABLE', `the database ${server} does not respond: ${reason}; ${fix}`, {
     cause: error,
   });
@@ -44,6 +49,12 @@ function isForbidden(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && FORBIDDEN.includes(String(error.code));
 }
 
+/** The database refuses new invoices with this text (migration 0006), with the code of a standby. */
+const CLOSED = 'this ledger was closed by its final backup';
+
+/** The `pg` library throws this text without a code. */
+const NO_TLS = 'does not support SSL';
+
 const NAME_AUTHORITY = "add the server's CA certificate file to DATABASE_URL (sslrootcert=/path/to/ca.crt)";
 
 /** Fixes, by Node.js or PostgreSQL error code. */
@@ -58,6 +69,7 @@ const FIXES: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_AUTHORITY,
   ERR_TLS_CERT_ALTNAME_INVALID:
     'the certificate is for a different name: correct the host in DATABASE_URL, or get a certificate for this name',
+  NO_TLS: 'turn on TLS there or, if the server is on this machine, remove sslmode from DATABASE_URL',
   '28P01': 'correct the user or the password in DATABASE_URL',
   '28000':
     'the server does not accept this user from this machine, or requires TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
