@@ -167,6 +167,19 @@ test('nodes of two operators that agree, and a clock that is right, are good', a
   expect(told(view, 'clock-chain').state).toBe('skipped');
 });
 
+test('without any node that answers, no check says that no network is configured', async () => {
+  for (const node of service.nodes) node.setFault({ kind: 'hang' });
+  try {
+    const view = await examine(service);
+    expect(told(view, 'nodes-genesis')).toMatchObject({
+      state: 'skipped',
+      says: expect.stringContaining("didn't return its first block"),
+    });
+  } finally {
+    for (const node of service.nodes) node.setFault();
+  }
+});
+
 test('without a database the rest is looked at, and what needs one says why it was not', async () => {
   const view = await examine(service, { deps: { database: { problem: 'nothing listens there' } } });
   expect(told(view, 'database')).toMatchObject({

@@ -111,9 +111,12 @@ const nodesAnswer = check('nodes-answer', async (look) => {
 });
 
 const nodesGenesis = check('nodes-genesis', async (look) => {
-  const reports = (await look.askNodes()).filter(({ genesisId }) => genesisId !== null);
   const findings: Finding[] = [];
-  for (const { network, origin, genesisId } of reports) {
+  for (const { network, origin, genesisId } of await look.askNodes()) {
+    if (genesisId === null) {
+      findings.push(skipped(`${origin} didn't return its first block`));
+      continue;
+    }
     const expected = isLocalNetwork(network)
       ? await look.readIfThere((tx) => findGenesisId(tx, network))
       : GENESIS_BLOCK_IDS[network];
