@@ -195,3 +195,19 @@ test('a preferred node that stops at a block is left for the other node of its o
   expect(world.behind()).toBe(0);
   expect(world.reports.map(({ node, problem }) => `${node} ${problem}`)).toContain(`${first?.origin} lagging`);
 });
+
+test('nodes that stay behind are still read up to their newest blocks if the preferred one is ahead and returns none', async () => {
+  const missed = await missMuch();
+  const { world, chain, nodes, base } = missed;
+  const [first, ...behind] = nodes;
+  for (const node of behind) lagBy({ ...missed, nodes: [node] }, 60);
+  if (first !== undefined) {
+    first.lies = {
+      answer: ({ path }) => (path === RANGES ? 'refuse' : undefined),
+      block: (number, path) => (path === '/wallet/getblock' && number > base.number ? null : undefined),
+    };
+  }
+  await world.run(40);
+  expect((await world.cursor()).number).toBeGreaterThanOrEqual(chain.solid().number - 60 - 25);
+  expect(await world.inventions()).toEqual([]);
+});

@@ -144,8 +144,10 @@ async function comeCloser(
   // This node may lack the block that another node has called irreversible.
   const furthest = solid.reported();
   await solid.askOnly(node);
-  if (furthest - solid.reported() > CATCH_UP_BLOCKS && next !== undefined) {
-    // Otherwise, Quittance would keep following this node, and confirm every payment as late as the node shows it.
+  const left = solid.reported() - window.tip().number;
+  if (left <= CATCH_UP_BLOCKS && furthest - solid.reported() > CATCH_UP_BLOCKS && next !== undefined) {
+    // Otherwise, Quittance would keep following this node, and confirm every payment as late as the node shows it. A node that has many more
+    // blocks is still read, because the other one may not have them.
     const reason = `its newest irreversible block is ${solid.reported()}, but another node has reported block ${furthest}`;
     deps.pool.report(node, 'lagging', reason);
     parts.avoidance.avoid(node);
