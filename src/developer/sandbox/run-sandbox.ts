@@ -169,7 +169,7 @@ Ctrl-C stops everything; the next start continues where this one stopped.
 }
 
 /** This is printed last, because it becomes known a moment later. */
-export function consoleLink(link: string): string {
+function consoleLink(link: string): string {
   return `See the payment in the console, as the merchant does. This link signs you in:
 
    ${link}

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { API_KEY_HEADER, type NodeSpec, urlsOf } from '../../core/domain/node.ts';
 import { parseUrl } from '../../core/domain/url.ts';
 
-export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
+type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
 
 /** The limits for a TronGrid key: https://developers.tron.network/reference/rate-limits. Without a key TronGrid allows less. */
 const TRONGRID = { host: 'trongrid.io', requestsPerSecond: 15, requestsPerDay: 100_000, solidityPort: '50052' };
