@@ -53,16 +53,7 @@ export const MISSABLE_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] === 'alw
 /** The types that a replay sends if the request doesn't specify any. */
 export const REPLAYED_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] !== 'if asked for');
 
-/** The fields of an invoice in the API and in events: exactly these five. */
-type InvoiceProjection = {
-  invoiceId: string;
-  externalId: string;
-  status: InvoiceStatus;
-  checkoutUrl: string;
-  expiresAt: string;
-};
-
-/** The fields from which an `InvoiceProjection` is made. `id` is a UUID; `checkoutToken` is the base58 text in the checkout link. */
+/** The fields that `projectInvoice` uses. `id` is a UUID; `checkoutToken` is the base58 text in the checkout link. */
 export type ProjectedInvoice = {
   id: string;
   externalId: string;
@@ -71,7 +62,8 @@ export type ProjectedInvoice = {
   expiresAt: UnixMs;
 };
 
-export function projectInvoice(invoice: ProjectedInvoice, publicUrl: string): InvoiceProjection {
+/** Returns the fields of an invoice in the API and in events: exactly these five. */
+export function projectInvoice(invoice: ProjectedInvoice, publicUrl: string) {
   return {
     invoiceId: encodeId('inv', invoice.id),
     externalId: invoice.externalId,
@@ -91,27 +83,11 @@ export type SeenTransfer = {
   amountMicro: MicroUsdt;
 };
 
-type PaymentDetail = {
-  requestedAmount: string;
-  payableAmount: string;
-  address: string;
-  transaction: null | {
-    txId: string;
-    logIndex: number;
-    blockNumber: number;
-    blockTime: string;
-    from: string;
-    amount: string;
-    late: boolean;
-    confirmations: number;
-  };
-};
-
 /** `headNumber` is the newest examined block, in which a transaction has one confirmation. */
 export function describePayment(
   invoice: { requestedMicro: MicroUsdt; payableMicro: MicroUsdt; address: string },
   transaction: (SeenTransfer & { late: boolean; headNumber: number }) | null,
-): PaymentDetail {
+) {
   return {
     requestedAmount: formatAmount(invoice.requestedMicro),
     payableAmount: formatAmount(invoice.payableMicro),
@@ -153,15 +129,7 @@ type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTi
 export function describeRefund(
   { txId, logIndex, blockNumber, blockTime, from }: SeenRefund,
   { from: to, amountMicro }: { from: string; amountMicro: MicroUsdt },
-): {
-  txId: string;
-  logIndex: number;
-  blockNumber: number;
-  blockTime: string;
-  from: string;
-  to: string;
-  amount: string;
-} {
+) {
   return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
 }
 
@@ -175,11 +143,7 @@ export function describeDecision({
   /** The invoice that the money was meant for. `id` is a UUID. */
   invoice: { id: string; externalId: string; status: InvoiceStatus } | null;
   resolvedAt: UnixMs;
-}): {
-  kind: ResolutionKind;
-  invoice: { invoiceId: string; externalId: string; status: InvoiceStatus } | null;
-  resolvedAt: string;
-} {
+}) {
   const named = invoice && {
     invoiceId: encodeId('inv', invoice.id),
     externalId: invoice.externalId,

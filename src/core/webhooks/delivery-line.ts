@@ -64,19 +64,7 @@ type DeliveryLineOptions = AttemptContext & {
 };
 
 /** Handles deliveries from the lease until the attempt is recorded. Attempts start and end automatically; the caller runs the rounds. */
-export function createDeliveryLine(options: DeliveryLineOptions): {
-  /** Records the attempts' outcomes. If that isn't possible at the moment, throws without losing any outcome. */
-  record(): Promise<void>;
-  /**
-   * Leases as many deliveries as there's room for, and starts their attempts. Does nothing if enough deliveries are waiting and nothing new
-   * was announced.
-   */
-  lease(): Promise<void>;
-  /** Announces that something new may be due. */
-  announce(): void;
-  /** Stops starting attempts, returns waiting deliveries, and records attempts in progress once they have ended. */
-  end(): Promise<void>;
-} {
+export function createDeliveryLine(options: DeliveryLineOptions) {
   const { db, clock, concurrency, perEndpoint, expediter, wake } = options;
   const buffer = createDeliveryBuffer<SignableDelivery>({ concurrency, perEndpoint, maxWaitMs: MAX_WAIT_MS });
   const queue = createOutcomeQueue(options);
@@ -104,6 +92,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
     wake();
   };
   return {
+    /** Records the attempts' outcomes. If that isn't possible at the moment, throws without losing any outcome. */
     record: async () => {
       const nowMs = performance.now();
       putOff(buffer.takeStale(nowMs));
@@ -111,6 +100,10 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       flushedAtMs = nowMs;
       await queue.flush();
     },
+    /**
+     * Leases as many deliveries as there's room for, and starts their attempts. Does nothing if enough deliveries are waiting and nothing
+     * new was announced.
+     */
     lease: async () => {
       if (await expediter.round()) announce();
       const limit = MAX_LEASED - buffer.held() - queue.size();
@@ -134,7 +127,9 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       attempts.begin();
       if (isMore || rest.length > 0) announce();
     },
+    /** Announces that something new may be due. */
     announce,
+    /** Stops starting attempts, returns waiting deliveries, and records attempts in progress once they have ended. */
     end: async () => {
       const ended = attempts.end();
       timer.stop();
@@ -229,17 +224,12 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
 /** If an endpoint's secrets can't be decrypted, its delivery is due again after this pause. No attempt was made, so none is counted. */
 const UNSIGNABLE_PAUSE_MS = 60_000;
 
-type SecretOpener = (
-  deliveries: readonly LeasedDelivery[],
-  now: UnixMs,
-) => Promise<{ signable: SignableDelivery[]; unsignable: LeasedDelivery[] }>;
-
 /**
  * Decrypts the endpoint secrets of a leased batch, and keeps them only for that batch. This way, a rotation takes effect with the next
  * batch, and no secret stays in memory. A delivery requires its endpoint's current secret; a previous secret that can't be decrypted is
  * left out.
  */
-function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; log: Logger }): SecretOpener {
+function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; log: Logger }) {
   let loggedAt = Number.NEGATIVE_INFINITY;
   const report = (unopened: readonly StoredSecret[], unsigned: readonly string[], now: UnixMs) => {
     if (unopened.length + unsigned.length === 0 || Math.abs(now - loggedAt) < UNSIGNABLE_PAUSE_MS) return;
@@ -253,7 +243,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
       'webhook endpoint secrets cannot be decrypted, so events for these endpoints are waiting: give this process the master keys that encrypted them (quittance master-key status), or rotate the secrets',
     );
   };
-  return async (deliveries, now) => {
+  return async (deliveries: readonly LeasedDelivery[], now: UnixMs) => {
     const ids = [...new Set(deliveries.map(({ endpointId }) => endpointId))];
     const rows = await findActiveSecrets(db, ids, now);
     const opened = await openEndpointSecrets(keyRing, rows);
@@ -334,19 +324,6 @@ async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: 
   }
 }
 
-/** Attempt outcomes and leases to return, until they are written. The queue is bounded by the maximum number of leases. */
-type OutcomeQueue = {
-  add(outcome: AttemptOutcome): void;
-  /** Returns leases without counting an attempt. The deliveries are due again after `delayMs`. */
-  giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
-  /**
-   * Writes the whole queue. If writing isn't possible at the moment, throws without losing anything, and the caller must call `flush`
-   * again.
-   */
-  flush(): Promise<void>;
-  size(): number;
-};
-
 /** The number of outcomes per statement. With more, the responses alone would be megabytes. */
 const BATCH = 256;
 /**
@@ -354,6 +331,7 @@ const BATCH = 256;
  */
 const MAX_TRIES = 10;
 
+/** Attempt outcomes and leases to return, until they are written. The queue is bounded by the maximum number of leases. */
 export function createOutcomeQueue(options: {
   db: Database;
   clock: Clock;
@@ -361,7 +339,7 @@ export function createOutcomeQueue(options: {
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   expediter: Expediter;
-}): OutcomeQueue {
+}) {
   const { db, clock, log } = options;
   const once = () => performance.now();
   const deps = { ...options, pages: createLogThrottle(once), outages: createTally(once) };
@@ -412,12 +390,17 @@ export function createOutcomeQueue(options: {
     returns = returns.filter((one) => !batch.includes(one));
   };
   return {
-    add: (outcome) => {
+    add: (outcome: AttemptOutcome): void => {
       outcomes.push(outcome);
     },
-    giveBack: (deliveries, delayMs = 0) => {
+    /** Returns leases without counting an attempt. The deliveries are due again after `delayMs`. */
+    giveBack: (deliveries: readonly LeasedDelivery[], delayMs = 0): void => {
       returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
     },
+    /**
+     * Writes the whole queue. If writing isn't possible at the moment, throws without losing anything, and the caller must call `flush`
+     * again.
+     */
     flush: async () => {
       // Outcomes that are added in the meantime wait for the next flush, so that this one terminates.
       for (let left = outcomes.length; left > 0; left -= BATCH) await recordBatch();

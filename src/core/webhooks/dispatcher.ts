@@ -126,7 +126,7 @@ async function runLoop(
     log: Logger;
     loops: LoopHealth | undefined;
     stopping: AbortSignal;
-    wakeup: Wakeup;
+    wakeup: ReturnType<typeof createWakeup>;
     restMs: () => number;
     onRound: () => void;
   },
@@ -157,23 +157,18 @@ async function runLoop(
   }
 }
 
-type Wakeup = {
-  /** Ends the current wait or, if there's none, the next one. */
-  wake(): void;
-  /** Resolves when `wake` is called, or after `ms`. Only one caller may wait at a time. */
-  wait(ms: number): Promise<void>;
-};
-
 /** Returns a pause that can be interrupted. A call to `wake` between two waits isn't lost. */
-export function createWakeup(): Wakeup {
+export function createWakeup() {
   let isAwake = false;
   let resume: (() => void) | undefined;
   return {
+    /** Ends the current wait or, if there's none, the next one. */
     wake: () => {
       isAwake = true;
       resume?.();
     },
-    wait: async (ms) => {
+    /** Resolves when `wake` is called, or after `ms`. Only one caller may wait at a time. */
+    wait: async (ms: number) => {
       if (!isAwake) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, ms);

@@ -140,17 +140,15 @@ async function compare(deps: Deps, problem: string | null): Promise<void> {
   const { db, networks, log } = deps;
   const unvouched = (await findUnvouched(deps)).slice(0, MAX_ALARMS);
   const strange = (await findStrangeRules(deps)).slice(0, MAX_ALARMS);
-  for (const network of networks) {
-    const addresses = unvouched
-      .filter((own) => own.network === network)
-      .map((own) => ({ network, subject: own.address as string, detail: describeUnvouched(own, own.lack) }));
-    const projects = strange
-      .filter((own) => own.network === network)
-      .map(({ subject, lack }) => ({ network, subject, detail: lack }));
-    const manifest = problem === null ? [] : [{ network, subject: MANIFEST, detail: problem }];
-    const found = [...addresses, ...projects, ...manifest];
-    await settleAlarms({ db, log }, 'address-not-vouched', found, { networks: [network] });
-  }
+  const found = [
+    ...unvouched.map((own) => ({
+      ...{ network: own.network as Network, subject: own.address as string },
+      detail: describeUnvouched(own, own.lack),
+    })),
+    ...strange.map(({ lack, ...about }) => ({ ...about, detail: lack })),
+    ...(problem === null ? [] : networks.map((network) => ({ network, subject: MANIFEST, detail: problem }))),
+  ].filter(({ network }) => networks.includes(network));
+  await settleAlarms({ db, log }, 'address-not-vouched', found, { networks });
 }
 
 function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): AppError {

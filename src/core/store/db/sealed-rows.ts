@@ -37,63 +37,47 @@ export type SealedRows = {
 };
 
 type KeyType = keyof typeof LOWEST;
-type KeyColumn = { column: string; type: KeyType };
+/** A key's columns and their types, in order. */
+type Key = Readonly<Record<string, KeyType>>;
 
 const LOWEST = { uuid: '00000000-0000-0000-0000-000000000000', int8: '0', text: '', bytea: '' } as const;
-const ID: KeyColumn = { column: 'id', type: 'uuid' };
-const BY_NETWORK: KeyColumn = { column: 'network', type: 'text' };
-/** The invoices' primary key starts with the project. */
-const PROJECT: KeyColumn = { column: 'project_id', type: 'uuid' };
-const TX_ID: KeyColumn = { column: 'tx_id', type: 'bytea' };
-const BY_SHA256: KeyColumn = { column: 'sha256', type: 'bytea' };
 
 export const SEALED_ROWS: readonly SealedRows[] = [
-  rowsOfTable([tables.SEALED_PROJECT, tables.SEALED_LIMITS], [ID]),
-  rowsOfTable([tables.SEALED_ACCOUNT_KEY], [ID]),
-  rowsOfTable([tables.SEALED_ADDRESS], [ID]),
-  rowsOfTable([tables.SEALED_API_KEY], [ID]),
-  rowsOfTable([tables.SEALED_ENDPOINT, tables.SEALED_READ_RATE], [ID]),
-  rowsOfTable([tables.SEALED_ADAPTER_ORDER], [PROJECT, { column: 'invoice_id', type: 'uuid' }]),
-  rowsOfTable([tables.SEALED_PROOF], [{ column: 'key_id', type: 'text' }]),
-  rowsOfTable([tables.SEALED_RECEIPT_KEY], [{ column: 'id', type: 'text' }]),
-  rowsOfTable([tables.SEALED_PRODUCERS], [{ column: 'id', type: 'int8' }]),
-  rowsOfTable([tables.SEALED_CURSOR], [BY_NETWORK]),
-  rowsOfTable([tables.SEALED_ACTION], [{ column: 'seq', type: 'int8' }]),
-  rowsOfTable(
-    [tables.SEALED_INVOICE, tables.SEALED_PAID, tables.SEALED_STATUS, tables.SEALED_WITHDRAWN],
-    [PROJECT, ID],
-  ),
-  rowsOfTable([tables.SEALED_TRANSFER], [ID]),
-  rowsOfTable(
-    [tables.SEALED_OUTGOING],
-    // The same columns as in the primary keys. The last one distinguishes corrections.
-    [BY_NETWORK, TX_ID, { column: 'log_index', type: 'int8' }, { column: 'correction', type: 'int8' }],
-    1,
-  ),
-  rowsOfTable([tables.SEALED_REFUND], [{ column: 'transfer_id', type: 'uuid' }]),
-  rowsOfTable([tables.SEALED_EVENT], [ID]),
-  rowsOfTable([tables.SEALED_SET_ASIDE], [{ column: 'id', type: 'text' }]),
-  rowsOfTable([tables.SEALED_PAGE], [ID]),
-  rowsOfTable([tables.SEALED_ALARM, tables.SEALED_CLOSED], [ID]),
-  rowsOfTable([tables.SEALED_CHANNEL], [ID]),
-  rowsOfTable([tables.SEALED_NOTIFICATION], [ID]),
-  rowsOfTable([tables.SEALED_PERSON], [ID]),
-  rowsOfTable([tables.SEALED_PASSKEY], [{ column: 'id', type: 'bytea' }]),
-  rowsOfTable([tables.SEALED_RECOVERY_CODE], [BY_SHA256]),
-  rowsOfTable([tables.SEALED_INVITATION], [BY_SHA256]),
-  rowsOfTable([tables.SEALED_SESSION], [ID]),
-  rowsOfTable([tables.SEALED_ADMIN_KEY], [ID]),
-  rowsOfTable([tables.SEALED_ANNULMENT], [{ column: 'transfer_id', type: 'uuid' }]),
-  rowsOfTable([tables.SEALED_RESOLUTION], [{ column: 'id', type: 'int8' }]),
-  rowsOfTable(
-    [tables.SEALED_CLAIM],
-    [
-      { column: 'transfer_id', type: 'uuid' },
-      { column: 'invoice_id', type: 'uuid' },
-    ],
-    0,
-  ),
-  rowsOfTable([tables.SEALED_PASSED], [{ column: 'id', type: 'int8' }]),
+  rowsOfTable([tables.SEALED_PROJECT, tables.SEALED_LIMITS]),
+  rowsOfTable([tables.SEALED_ACCOUNT_KEY]),
+  rowsOfTable([tables.SEALED_ADDRESS]),
+  rowsOfTable([tables.SEALED_API_KEY]),
+  rowsOfTable([tables.SEALED_ENDPOINT, tables.SEALED_READ_RATE]),
+  rowsOfTable([tables.SEALED_ADAPTER_ORDER], { project_id: 'uuid', invoice_id: 'uuid' }),
+  rowsOfTable([tables.SEALED_PROOF], { key_id: 'text' }),
+  rowsOfTable([tables.SEALED_RECEIPT_KEY], { id: 'text' }),
+  rowsOfTable([tables.SEALED_PRODUCERS], { id: 'int8' }),
+  rowsOfTable([tables.SEALED_CURSOR], { network: 'text' }),
+  rowsOfTable([tables.SEALED_ACTION], { seq: 'int8' }),
+  rowsOfTable([tables.SEALED_INVOICE, tables.SEALED_PAID, tables.SEALED_STATUS, tables.SEALED_WITHDRAWN], {
+    project_id: 'uuid',
+    id: 'uuid',
+  }),
+  rowsOfTable([tables.SEALED_TRANSFER]),
+  // The same columns as in the primary keys. The last one distinguishes corrections.
+  rowsOfTable([tables.SEALED_OUTGOING], { network: 'text', tx_id: 'bytea', log_index: 'int8', correction: 'int8' }, 1),
+  rowsOfTable([tables.SEALED_REFUND], { transfer_id: 'uuid' }),
+  rowsOfTable([tables.SEALED_EVENT]),
+  rowsOfTable([tables.SEALED_SET_ASIDE], { id: 'text' }),
+  rowsOfTable([tables.SEALED_PAGE]),
+  rowsOfTable([tables.SEALED_ALARM, tables.SEALED_CLOSED]),
+  rowsOfTable([tables.SEALED_CHANNEL]),
+  rowsOfTable([tables.SEALED_NOTIFICATION]),
+  rowsOfTable([tables.SEALED_PERSON]),
+  rowsOfTable([tables.SEALED_PASSKEY], { id: 'bytea' }),
+  rowsOfTable([tables.SEALED_RECOVERY_CODE], { sha256: 'bytea' }),
+  rowsOfTable([tables.SEALED_INVITATION], { sha256: 'bytea' }),
+  rowsOfTable([tables.SEALED_SESSION]),
+  rowsOfTable([tables.SEALED_ADMIN_KEY]),
+  rowsOfTable([tables.SEALED_ANNULMENT], { transfer_id: 'uuid' }),
+  rowsOfTable([tables.SEALED_RESOLUTION], { id: 'int8' }),
+  rowsOfTable([tables.SEALED_CLAIM], { transfer_id: 'uuid', invoice_id: 'uuid' }, 0),
+  rowsOfTable([tables.SEALED_PASSED], { id: 'int8' }),
 ];
 
 /** Whether this database user may change rows' MACs, which the service's own user may not. */
@@ -101,26 +85,22 @@ export const mayReseal = conditionOf('seals-may-update', `has_column_privilege('
 
 function rowsOfTable(
   seals: readonly SealedTable[],
-  columns: readonly KeyColumn[],
-  idPlace = columns.length - 1,
+  key: Key = { id: 'uuid' },
+  idPlace = Object.keys(key).length - 1,
 ): SealedRows {
   // Each row is read once, so nothing is cached.
   const tables = seals.map((sealed) => ({ ...sealed, isReadOnce: true }));
-  const keyTypes = columns.map(({ type }) => type);
-  const source = {
-    tables,
-    columns,
-    idPlace,
-    from: tables[0]?.name ?? '',
-    name: (tables[0]?.name ?? '').replaceAll('_', '-'),
-  };
+  const keyTypes = Object.values(key);
+  const from = tables[0]?.name ?? '';
+  const columns = Object.entries(key).map(([column, type]) => ({ column, type }));
+  const source = { tables, columns, idPlace, from, name: from.replaceAll('_', '-') };
   const start = keyTypes.map((type) => LOWEST[type]).join('/');
   return { tables, keyTypes, idPlace, start, ...readerOf(source), count: counterOf(source), reseal: writerOf(source) };
 }
 
 type Source = {
   tables: readonly SealedTable[];
-  columns: readonly KeyColumn[];
+  columns: readonly { column: string; type: KeyType }[];
   idPlace: number;
   from: string;
   name: string;
@@ -148,9 +128,11 @@ function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
     key: read.key,
     seals: tables.map((_table, place) => read[`seal_${place}`] as string | null),
   });
-  const id = columns[idPlace] ?? ID;
-  // These tables' primary keys start with the project.
-  const isOfProject = columns[0] === PROJECT;
+  const { column, type } = columns[idPlace] ?? { column: 'id', type: 'uuid' };
+  const [first] = columns;
+  // These tables' primary keys start with the project or the network.
+  const isOfProject = first?.column === 'project_id';
+  const isOfNetwork = first?.column === 'network' && idPlace > 0;
   return {
     read: answerOf(
       `seals-read-${name}`,
@@ -164,7 +146,7 @@ function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
       `seals-find-${name}`,
       shape,
       `select (${key})::text as key, ${seals} from ${from} t
-       where t.${id.column} = ${parsed('$1::text', id.type)}${isOfProject ? ' and t.project_id in (select id from projects)' : ''}${columns[0] === BY_NETWORK && id !== BY_NETWORK ? ' and t.network in (select network from chain_cursors)' : ''} order by ${listed} limit 500`,
+       where t.${column} = ${parsed('$1::text', type)}${isOfProject ? ' and t.project_id in (select id from projects)' : ''}${isOfNetwork ? ' and t.network in (select network from chain_cursors)' : ''} order by ${listed} limit 500`,
       (wanted: string) => [wanted],
       (rows) => rows.map(storedRow),
     ),

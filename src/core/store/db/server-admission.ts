@@ -97,15 +97,15 @@ export function createAdmission(timeoutMs: number): Admission {
   };
 }
 
+function queryWithin(timeoutMs: number, text: string, values: unknown[] = []) {
+  return { text, values, query_timeout: timeoutMs };
+}
+
 /** Returns how many of these invoices a server lacks. */
 async function countLost(client: pg.ClientBase, tokens: readonly string[], timeoutMs: number): Promise<number> {
   if (tokens.length === 0) return 0;
-  const query: pg.QueryConfig & { query_timeout: number } = {
-    text: 'select count(*)::int4 as count from invoices where checkout_token = any($1::text[])',
-    values: [tokens],
-    query_timeout: timeoutMs,
-  };
-  const { rows } = await client.query<{ count: number }>(query);
+  const text = 'select count(*)::int4 as count from invoices where checkout_token = any($1::text[])';
+  const { rows } = await client.query<{ count: number }>(queryWithin(timeoutMs, text, [tokens]));
   return tokens.length - (rows[0]?.count ?? 0);
 }
 
@@ -114,11 +114,7 @@ async function countLost(client: pg.ClientBase, tokens: readonly string[], timeo
  * outdated copy. See `ledger-identity.ts`. If this fails, the next connection tries again.
  */
 function markLoss(client: pg.ClientBase, timeoutMs: number): Promise<boolean> {
-  const query: pg.QueryConfig & { query_timeout: number } = {
-    text: 'update ledger_identity set database_oid = 0',
-    query_timeout: timeoutMs,
-  };
-  return client.query(query).then(
+  return client.query(queryWithin(timeoutMs, 'update ledger_identity set database_oid = 0')).then(
     () => true,
     () => false,
   );
@@ -129,10 +125,7 @@ async function look(
   timeoutMs: number,
 ): Promise<{ isReadOnly: boolean; position: Position | null }> {
   const ask = async (positionColumns: string) => {
-    const query: pg.QueryConfig & { query_timeout: number } = {
-      text: `select ${READ_ONLY}, ${positionColumns}`,
-      query_timeout: timeoutMs,
-    };
+    const query = queryWithin(timeoutMs, `select ${READ_ONLY}, ${positionColumns}`);
     const { rows } = await client.query<{ read_only: string; timeline: number | null; lsn: bigint | null }>(query);
     const { read_only, timeline = null, lsn = null } = rows[0] ?? {};
     return { isReadOnly: read_only !== 'off', position: timeline === null || lsn === null ? null : { timeline, lsn } };

@@ -250,26 +250,20 @@ function fieldReader(field: Shape[string], column: string): Reader {
   return (row) => (row[column] === null ? null : Number(row[column]));
 }
 
-type JsonRows<Fields extends Shape> = {
-  /** For example `"id", "project_id", …`. */
-  columns: string;
-  /** The SQL for turning a parameter's rows into the table `t`. */
-  table(parameter: `$${number}`): string;
-  /** Returns the text to bind to that parameter. Row fields that aren't in the shape are left out. */
-  bind(rows: readonly Row<Fields>[]): string;
-};
-
 /** Binds many rows to one JSON parameter, for `insert … select … from`. The shape must not contain groups. */
-export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fields> {
+export function jsonRows<const Fields extends Shape>(shape: Fields) {
   const fields = Object.entries(shape).map(([name, field]) => {
     const type = isHex(field) ? 'bytea' : columnOf(field).replace('?', '');
     return { name, column: snakeCase(name), type };
   });
   const definitions = fields.map(({ column, type }) => `"${column}" ${type}`).join(', ');
   return {
+    /** For example `"id", "project_id", …`. */
     columns: fields.map(({ column }) => `"${column}"`).join(', '),
-    table: (parameter) => `jsonb_to_recordset(${parameter}::text::jsonb) as t(${definitions})`,
-    bind: (rows) => {
+    /** The SQL for turning a parameter's rows into the table `t`. */
+    table: (parameter: `$${number}`) => `jsonb_to_recordset(${parameter}::text::jsonb) as t(${definitions})`,
+    /** Returns the text to bind to that parameter. Row fields that aren't in the shape are left out. */
+    bind: (rows: readonly Row<Fields>[]): string => {
       const entries = (row: Record<string, unknown>) =>
         fields.map(({ name, column, type }) => [column, toJson(row[name], type)] as const);
       return JSON.stringify(rows.map((row) => Object.fromEntries(entries(row))));
