@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
-import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import { unixMs } from '../../src/core/domain/time.ts';
 import { deriveNextAddresses } from '../../src/core/payments/derive-addresses.ts';
-import { listOperatorActions, type RecordedActor } from '../../src/core/store/access/audit-log.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { countAddresses, findAddresses, insertAddress, listAddresses } from '../../src/core/store/ledger/addresses.ts';
 import { findProject, insertProject } from '../../src/core/store/ledger/projects.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
@@ -15,32 +14,17 @@ import { NO_MANIFEST } from '../../src/faces/operator/operation.ts';
 import { recordedActor } from '../../src/faces/operator/record-actions.ts';
 import { activateAddresses, addAddresses, retireAddresses } from '../../src/faces/operator/subjects/addresses.ts';
 import { updateProject } from '../../src/faces/operator/subjects/projects.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+
+const { database, db } = await databaseOfFile(6);
 
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;
 const ANN = commandActor('ann');
 const NOW = unixMs(1_790_000_000_000);
 
-let database: TestDatabase;
-let db: Database;
-let operating: { db: Database; actor: RecordedActor; now(): UnixMs; random(bytes: number): Uint8Array };
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = openDatabase({
-    connection: database.connection,
-    poolSize: 6,
-    applicationName: 'addresses test',
-    // Dropping the database may close a connection that is just closing anyway. Any other loss makes the next statement fail.
-    onError: () => undefined,
-  });
-  operating = { db, actor: recordedActor(ANN), now: () => NOW, random: (bytes) => randomBytes(bytes) };
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const operating = { db, actor: recordedActor(ANN), now: () => NOW, random: randomBytes };
 
 const uuid = () => uuidV7(Date.now(), randomBytes(10));
 

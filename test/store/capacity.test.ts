@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DAY_MS } from '../../src/core/domain/capacity.ts';
 import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
@@ -8,31 +8,14 @@ import { type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
 import type { Policy } from '../../src/core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import { measureCapacity } from '../../src/core/payments/measure-capacity.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { findCapacityProject, findRecentUse, listReserved } from '../../src/core/store/ledger/capacity.ts';
 import { saveProject } from '../../src/core/store/ledger/projects.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
 
-let database: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = openDatabase({
-    connection: database.connection,
-    poolSize: 2,
-    applicationName: 'capacity test',
-    onError: (error) => {
-      throw error;
-    },
-  });
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { database, db } = await databaseOfFile(2);
 
 const NOW = unixMs(Date.now());
 const SURCHARGE = 200n;
@@ -132,7 +115,7 @@ function countByHand(
 }
 
 /** Creates a project of this policy: four addresses with it, one of them retired, and two with the other policy, as after a change. */
-async function newProject(policy: Policy): Promise<{ project: TestProject; addresses: Address[] }> {
+async function newProject(policy: Policy): Promise<{ project: TestProject; addresses: Address[]; address: Address }> {
   const project = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: SURCHARGE });
   const brand = { name: 'Shop', supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };
   const settings = {
@@ -151,7 +134,9 @@ async function newProject(policy: Policy): Promise<{ project: TestProject; addre
     await insertAddress(db, { id, projectId: project.id, account, address: accountToAddress(account), policy: each });
     if (index === 3) await query('update addresses set retired_at = now() where id = $1', [id]);
   }
-  return { project, addresses: await addressesOf(project) };
+  const addresses = await addressesOf(project);
+  const [address = expect.fail('no address')] = addresses;
+  return { project, addresses, address };
 }
 
 test.each([
@@ -179,9 +164,7 @@ test.each([
 );
 
 test('an amount that nobody asked for shares what its neighbours took of its range', async () => {
-  const { project, addresses } = await newProject('tail');
-  const [address] = addresses;
-  if (address === undefined) throw new Error('no address');
+  const { project, addresses, address } = await newProject('tail');
   const [requested, asked] = [microUsdt(7_000_000n), microUsdt(7_000_150n)];
   const words = codeWords(wordRange(requested, SURCHARGE));
   await insertInvoices(
@@ -202,9 +185,7 @@ test('an amount that nobody asked for shares what its neighbours took of its ran
 });
 
 test('a rate begins with the first use, unless the amount was used before the 30 days', async () => {
-  const { project, addresses } = await newProject('tail');
-  const [address] = addresses;
-  if (address === undefined) throw new Error('no address');
+  const { project, address } = await newProject('tail');
   const [young, old] = [microUsdt(11_000_000n), microUsdt(12_000_000n)];
   const at = (requested: MicroUsdt, index: number, days: number): Invoice => {
     const payable = codeWords(wordRange(requested, SURCHARGE))[index] ?? 0n;
@@ -229,9 +210,7 @@ test('after a change of policy the rate begins anew, and only addresses of the n
 });
 
 test('where 30 days hold too many invoices, the latest are counted, from the oldest of them on', async () => {
-  const { project, addresses } = await newProject('tail');
-  const [address] = addresses;
-  if (address === undefined) throw new Error('no address');
+  const { project, address } = await newProject('tail');
   const requested = microUsdt(14_000_000n);
   const words = codeWords(wordRange(requested, SURCHARGE)).slice(0, 6);
   const invoices = words.map((payable, hours) => ({
@@ -258,9 +237,7 @@ test('where 30 days hold too many invoices, the latest are counted, from the old
 });
 
 test('where a project has more addresses, retired ones among them, fewer amounts are looked at', async () => {
-  const { project, addresses } = await newProject('tail');
-  const [address] = addresses;
-  if (address === undefined) throw new Error('no address');
+  const { project, address } = await newProject('tail');
   const invoices = Array.from({ length: 5 }, (_, index): Invoice => {
     const requested = microUsdt(BigInt(20 + index) * 1_000_000n);
     return { address, requested, payable: requested + 7n, at: unixMs(NOW - DAY_MS) };
@@ -275,9 +252,7 @@ test('where a project has more addresses, retired ones among them, fewer amounts
 });
 
 test('a project without an address is low while it has a key, and not once it is closed', async () => {
-  const { project, addresses } = await newProject('tail');
-  const [address] = addresses;
-  if (address === undefined) throw new Error('no address');
+  const { project, address } = await newProject('tail');
   const requested = microUsdt(30_000_000n);
   const at = unixMs(NOW - DAY_MS);
   await insertInvoices(project, [{ address, requested, payable: requested + 7n, at }]);

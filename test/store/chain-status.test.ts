@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/core/store/chain/alarms.ts';
 import { insertCursor, markLive } from '../../src/core/store/chain/cursor.ts';
@@ -10,22 +10,12 @@ import {
   saveChainStatus,
   saveNodesStatus,
 } from '../../src/core/store/chain/status.ts';
-import type { Database } from '../../src/core/store/db/database.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
-import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
+
+const { db } = await databaseOfFile();
 
 const NOW = Date.parse('2026-09-01T12:00:00Z');
-
-let database: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = openTestDatabase(database);
-});
-afterAll(async () => {
-  await db?.close();
-  await database?.drop();
-});
 
 const node = (url: string, rest: Partial<ChainStatus['nodes'][number]>): ChainStatus['nodes'][number] => ({
   ...{ url, operator: url, state: 'paused', reason: 'HTTP 429', pausedForMs: 0, requests: 9, refusals: 1 },

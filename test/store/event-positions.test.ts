@@ -1,34 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { findFeedPage, recordEvents } from '../../src/core/store/outbox/events.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile, databaseOfTest } from '../support/postgres.ts';
 import { createTestProject, eventually, type TestProject } from '../support/service.ts';
 
 const NOW = unixMs(Date.now());
 
-let database: TestDatabase;
-let db: Database;
-let watching: pg.Client;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = open(database, 20);
-  watching = new pg.Client(database.owner);
-  await watching.connect();
-});
-afterAll(async () => {
-  await watching.end();
-  await db.close();
-  await database.drop();
-});
-
-function open({ connection }: Pick<TestDatabase, 'connection'>, poolSize: number): Database {
-  return openDatabase({ connection, poolSize, applicationName: 'positions', onError: () => undefined });
-}
+const { database, db, client: watching } = await databaseOfFile(20);
 
 /** Creates an event whose id is this many milliseconds newer: processes differ in when they create ids, and in their clocks. */
 function event(projectId: string, madeAfterMs = 0) {
@@ -276,81 +258,68 @@ function onClient(client: pg.Client): Parameters<typeof recordEvents>[0] {
 }
 
 test('the migration numbers the events there are by time, sequence and id, and they cannot be changed afterwards', async () => {
-  const older = await createTestDatabase();
-  const olderDb = open({ connection: older.owner }, 1);
-  const client = new pg.Client(older.owner);
-  await client.connect();
-  try {
-    await client.query('drop schema public cascade; create schema public');
-    const migrations = await readMigrations();
-    await migrate(olderDb, { migrations: migrations.slice(0, 3) });
-    const [one, other, empty] = [randomUUID(), randomUUID(), randomUUID()];
-    for (const id of [one, other, empty]) {
-      await client.query(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [id]);
-    }
-    const insert = async (id: string, projectId: string, second: number, sequence: number) => {
-      const at = new Date(NOW + second * 1000);
-      const values = [id, projectId, sequence, `{"id":"${id}"}`, at];
-      await client.query(
-        `insert into events (id, project_id, network, type, sequence, body, created_at) values ($1, $2, 'devnet', 'ping', $3, $4, $5)`,
-        values,
-      );
-    };
-    const ids = Array.from({ length: 7 }, () => randomUUID()).sort() as [
-      string,
-      string,
-      string,
-      string,
-      string,
-      string,
-      string,
-    ];
-    // In no particular order: [id, project, second, sequence].
-    await insert(ids[5], one, 3, 1);
-    await insert(ids[4], one, 1, 2);
-    await insert(ids[0], other, 2, 1);
-    await insert(ids[6], one, 1, 1);
-    await insert(ids[2], one, 2, 1);
-    await insert(ids[1], one, 2, 1);
-    await insert(ids[3], other, 1, 9);
-    await migrate(olderDb, { migrations: migrations.slice(0, 4) });
-
-    const positions = async (projectId: string) =>
-      (
-        await client.query('select id, position::int as position from events where project_id = $1 order by position', [
-          projectId,
-        ])
-      ).rows.map(({ id, position }) => [id, position]);
-    const expected = [ids[6], ids[4], ids[1], ids[2], ids[5]].map((id, index) => [id, index + 1]);
-    expect(await positions(one)).toEqual(expected);
-    expect(await positions(other)).toEqual([
-      [ids[3], 1],
-      [ids[0], 2],
-    ]);
-    const last = 'select project_id, last_position::int as last_position from event_streams order by last_position';
-    expect((await client.query(last)).rows).toEqual([
-      { project_id: other, last_position: 2 },
-      { project_id: one, last_position: 5 },
-    ]);
-    for (const text of [
-      'update events set position = position + 100',
-      'delete from events',
-      'truncate events cascade',
-    ]) {
-      await expect(client.query(text), text).rejects.toThrow(/kept|never/);
-    }
-    // This release, which has more columns, writes the events.
-    await migrate(olderDb);
-    const next = event(one);
-    await olderDb.transaction((tx) => recordEvents(tx, 'devnet', [next], NOW));
-    expect((await positions(one)).at(-1)).toEqual([next.id, 6]);
-    await insert(randomUUID(), other, 0, 1);
-    expect((await positions(other)).at(-1)?.[1]).toBe(3);
-    await insert(randomUUID(), empty, 0, 1);
-    expect((await positions(empty)).map(([, position]) => position)).toEqual([1]);
-  } finally {
-    await client.end();
-    await olderDb.close();
-    await older.drop();
+  const { db: olderDb, client } = await databaseOfTest(1, 'owner');
+  await client.query('drop schema public cascade; create schema public');
+  const migrations = await readMigrations();
+  await migrate(olderDb, { migrations: migrations.slice(0, 3) });
+  const [one, other, empty] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const id of [one, other, empty]) {
+    await client.query(`insert into projects (id, name, network) values ($1, 'shop', 'devnet')`, [id]);
   }
+  const insert = async (id: string, projectId: string, second: number, sequence: number) => {
+    const at = new Date(NOW + second * 1000);
+    const values = [id, projectId, sequence, `{"id":"${id}"}`, at];
+    await client.query(
+      `insert into events (id, project_id, network, type, sequence, body, created_at) values ($1, $2, 'devnet', 'ping', $3, $4, $5)`,
+      values,
+    );
+  };
+  const ids = Array.from({ length: 7 }, () => randomUUID()).sort() as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  // In no particular order: [id, project, second, sequence].
+  await insert(ids[5], one, 3, 1);
+  await insert(ids[4], one, 1, 2);
+  await insert(ids[0], other, 2, 1);
+  await insert(ids[6], one, 1, 1);
+  await insert(ids[2], one, 2, 1);
+  await insert(ids[1], one, 2, 1);
+  await insert(ids[3], other, 1, 9);
+  await migrate(olderDb, { migrations: migrations.slice(0, 4) });
+
+  const positions = async (projectId: string) =>
+    (
+      await client.query('select id, position::int as position from events where project_id = $1 order by position', [
+        projectId,
+      ])
+    ).rows.map(({ id, position }) => [id, position]);
+  const expected = [ids[6], ids[4], ids[1], ids[2], ids[5]].map((id, index) => [id, index + 1]);
+  expect(await positions(one)).toEqual(expected);
+  expect(await positions(other)).toEqual([
+    [ids[3], 1],
+    [ids[0], 2],
+  ]);
+  const last = 'select project_id, last_position::int as last_position from event_streams order by last_position';
+  expect((await client.query(last)).rows).toEqual([
+    { project_id: other, last_position: 2 },
+    { project_id: one, last_position: 5 },
+  ]);
+  for (const text of ['update events set position = position + 100', 'delete from events', 'truncate events cascade']) {
+    await expect(client.query(text), text).rejects.toThrow(/kept|never/);
+  }
+  // This release, which has more columns, writes the events.
+  await migrate(olderDb);
+  const next = event(one);
+  await olderDb.transaction((tx) => recordEvents(tx, 'devnet', [next], NOW));
+  expect((await positions(one)).at(-1)).toEqual([next.id, 6]);
+  await insert(randomUUID(), other, 0, 1);
+  expect((await positions(other)).at(-1)?.[1]).toBe(3);
+  await insert(randomUUID(), empty, 0, 1);
+  expect((await positions(empty)).map(([, position]) => position)).toEqual([1]);
 });

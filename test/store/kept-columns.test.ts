@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readMigrations } from '../../src/core/store/db/migrate.ts';
 import { SCHEMA_FILE } from '../../src/core/store/db/schema-changes.ts';
 import { fillLedger, uuid } from '../support/full-ledger.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 import { GRANTS_FILE, OF_OWNER, recordGrants } from './kept-columns.ts';
 
 /** The state of running processes, which must not be relied on later, and data that is deleted with age. */
@@ -40,21 +40,13 @@ const OTHER: Record<string, (column: string) => string> = {
   uuid: () => 'gen_random_uuid()',
 };
 
-let database: TestDatabase;
-let client: pg.Client;
+const { database, client } = await databaseOfFile();
 beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.owner);
-  await client.connect();
   await fillLedger(client, (await readMigrations()).length);
   await client.query('insert into ledger_identity (id, database_oid) values (gen_random_uuid(), 1)');
   await client.query('update alarms set resolved_at = now() where resolved_at is null');
   await client.query('update account_keys set first_index = 5');
   await client.query('update event_streams set last_position = last_position + 1');
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 type Column = { column: string; type: string; isGranted: boolean };

@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { acquireLease, releaseLease, renewLease } from '../../src/core/store/chain/leases.ts';
-import type { Database } from '../../src/core/store/db/database.ts';
-import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 
-let database: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = openTestDatabase(database, 2);
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { database, db } = await databaseOfFile(2);
 
 const TTL_MS = 8000;
 /** Makes a lease end later, as if the database's clock had been ahead when it was granted. */

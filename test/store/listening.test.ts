@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/core/store/db/database.ts';
-import { createTestDatabase } from '../support/postgres.ts';
+import { databaseOfTest } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
 
@@ -29,11 +29,7 @@ test('a database that is away is asked again and again by who listens, and told 
 });
 
 test('who listens hears what was said, and null whenever something may have been missed', async () => {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  const { connection } = database;
-  const db = openDatabase({ connection, poolSize: 1, applicationName: 'listening test', onError: () => undefined });
-  onTestFinished(() => db.close());
+  const { database, db } = await databaseOfTest();
   const heard: (string | null)[] = [];
   db.listen('somewhere', (payload) => heard.push(payload));
   const hears = (count: number) =>
@@ -41,7 +37,7 @@ test('who listens hears what was said, and null whenever something may have been
       () => heard.length,
       (length) => length === count,
     );
-  await withClient(connection, async (client) => {
+  await withClient(database.connection, async (client) => {
     await hears(1);
     await client.query("notify somewhere, 'what is new'; notify somewhere; notify elsewhere, 'no'");
     await hears(3);
@@ -56,13 +52,9 @@ test('who listens hears what was said, and null whenever something may have been
 });
 
 test('the connection that listens asks the kernel to notice within seconds that its server vanished', async () => {
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
   onTestFinished(() => keepAlive.mockRestore());
-  const { connection } = database;
-  const db = openDatabase({ connection, poolSize: 1, applicationName: 'listening test', onError: () => undefined });
-  onTestFinished(() => db.close());
+  const { db } = await databaseOfTest();
   await new Promise((hear) => db.listen('somewhere', hear));
   expect(keepAlive.mock.calls).toEqual([[true, 10_000]]);
 });

@@ -1,15 +1,10 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findLogo, insertLogo } from '../../src/core/store/ledger/logos.ts';
-import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
+import { databaseOfTest } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 
 test('a logo whose bytes the owner of the tables changed is found by nobody, until they are again what its name says', async () => {
-  const database = await createTestDatabase();
-  const db = openTestDatabase(database);
-  onTestFinished(async () => {
-    await db.close();
-    await database.drop();
-  });
+  const { database, db } = await databaseOfTest();
   const content = Buffer.from('89504e470d0a1a0a', 'hex');
   const id = await insertLogo(db, { type: 'image/png', content });
   const write = (bytes: Buffer) =>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { firstIdOf, uuidV7 } from '../../src/core/domain/ids.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
@@ -10,32 +10,18 @@ import {
   findRecentUnpaid,
   readMismatches,
 } from '../../src/core/payments/mismatch/diagnose-transfers.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { findCandidates } from '../../src/faces/operator/explain/statements.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 
-let database: TestDatabase;
-let db: Database;
+const { database, db } = await databaseOfFile(2);
+
 let project: TestProject;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  db = openDatabase({
-    connection: database.connection,
-    poolSize: 2,
-    applicationName: 'mismatch test',
-    onError: (error) => {
-      throw error;
-    },
-  });
   project = await createTestProject(db, { addressCount: 1 });
   await letRowsStandAlone(database.owner);
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 const NOW = Date.now();

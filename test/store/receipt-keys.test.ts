@@ -1,38 +1,28 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import type pg from 'pg';
+import { beforeEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { ensureReceiptKey, readPublicReceiptKeys } from '../../src/core/store/access/receipt-keys.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { createReceiptSigner } from '../../src/faces/checkout/receipt/receipt-signer.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { rotateReceiptKey } from '../../src/faces/operator/subjects/receipts.ts';
 import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfTest } from '../support/postgres.ts';
 
 const [ours, foreign] = [createKeyRing([createMasterKey()]), createKeyRing([createMasterKey()])];
 const ANN = commandActor('ann');
 const now = () => unixMs(Date.now());
 
-let database: TestDatabase;
 let client: pg.Client;
 let db: Database;
 let lines: string[];
 beforeEach(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.owner);
-  await client.connect();
-  const { connection } = database;
-  db = openDatabase({ connection, poolSize: 6, applicationName: 'receipt keys', onError: () => undefined });
+  ({ db, client } = await databaseOfTest(6));
   lines = [];
-});
-afterEach(async () => {
-  await db.close();
-  await client.end();
-  await database.drop();
 });
 
 const deps = (keyRing = ours) => ({ db, keyRing, now, random: randomBytes });

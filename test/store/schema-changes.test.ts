@@ -10,22 +10,15 @@ import {
   readSchemaObjects,
   SCHEMA_FILE,
 } from '../../src/core/store/db/schema-changes.ts';
-import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfTest, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let db: Database;
 let client: pg.Client;
 let own: Pick<TestDatabase, 'owner'>;
 beforeEach(async () => {
-  const database = await createTestDatabase();
-  own = { owner: database.owner };
-  db = openTestDatabase({ connection: database.owner });
-  client = new pg.Client(database.owner);
-  await client.connect();
-  onTestFinished(async () => {
-    await db.close();
-    await client.end();
-    await database.drop();
-  });
+  const made = await databaseOfTest(1, 'owner');
+  own = { owner: made.database.owner };
+  ({ db, client } = made);
 });
 
 test('a database that was migrated from nothing is what migrations/schema.json says: else run "npm run schema:record"', async () => {

@@ -1,9 +1,8 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { coveredValues, sealColumn, sealedTable, splitSeal } from '../../src/core/store/db/seal.ts';
 import { createSealer } from '../../src/core/store/db/seals.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 
 const KEPT = sealedTable('kept', {
   ...{ id: 'uuid', note: 'text', other: 'text?', tags: 'text[]?', detail: 'json?', paid: 'bool' },
@@ -18,17 +17,7 @@ const ROW = {
   ...{ amount: 10n ** 30n, bytes: null as Buffer | null, at: new Date('2026-11-28T10:00:00.001Z') },
 };
 
-let database: TestDatabase;
-let client: pg.Client;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.connectionString);
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const { client } = await databaseOfFile();
 
 async function sealTextOf(row: typeof ROW, mac: Buffer | null): Promise<string> {
   const { id, note, other, tags, detail, paid, tries, position, amount, bytes, at } = row;

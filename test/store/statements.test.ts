@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allStatements } from '../../src/core/store/db/statement.ts';
 import { runSql } from '../contract/sql.ts';
 import { importStatements } from '../support/import-statements.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfFile } from '../support/postgres.ts';
 
 /** OIDs of the column types, from PostgreSQL's pg_type catalogue. */
 const OIDS: Record<string, number> = {
@@ -22,17 +22,10 @@ const OIDS: Record<string, number> = {
 
 await importStatements();
 
-let database: TestDatabase;
-let client: pg.Client & { connection: pg.Connection };
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.connectionString) as typeof client;
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const { database } = await databaseOfFile();
+const client = new pg.Client(database.connectionString) as pg.Client & { connection: pg.Connection };
+beforeAll(() => client.connect());
+afterAll(() => client.end());
 
 test('every statement has a name of its own', () => {
   const names = allStatements.map(({ name }) => name);

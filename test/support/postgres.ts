@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { inject } from 'vitest';
+import pg from 'pg';
+import { afterAll, inject, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import type { PostgresConnection } from '../../src/core/store/embedded/connection.ts';
 import { TEMPLATE, withClient } from './postgres-template.ts';
@@ -23,6 +24,33 @@ export type TestDatabase = {
  */
 export function openTestDatabase({ connection }: Pick<TestDatabase, 'connection'>, poolSize = 1): Database {
   return openDatabase({ connection, poolSize, applicationName: 'test', onError: () => undefined });
+}
+
+/** `db` is a pool, and `client` a connection of the owner. */
+type OwnDatabase = { database: TestDatabase; db: Database; client: pg.Client };
+
+/** Creates a database with a pool of the service for all tests of a file, at whose top it must be called. */
+export const databaseOfFile = (poolSize?: number): Promise<OwnDatabase> => createUntil(afterAll, poolSize);
+
+/** Creates a database with a pool of the service or the owner for the current test. */
+export const databaseOfTest = (poolSize?: number, user?: 'service' | 'owner'): Promise<OwnDatabase> =>
+  createUntil(onTestFinished, poolSize, user);
+
+async function createUntil(
+  end: (drop: () => Promise<void>) => void,
+  poolSize?: number,
+  user: 'service' | 'owner' = 'service',
+): Promise<OwnDatabase> {
+  const database = await createTestDatabase();
+  const db = openTestDatabase({ connection: user === 'owner' ? database.owner : database.connection }, poolSize);
+  const client = new pg.Client(database.owner);
+  await client.connect();
+  end(async () => {
+    await db.close();
+    await client.end();
+    await database.drop();
+  });
+  return { database, db, client };
 }
 
 /** Creates it on the run's server, or on another server that has the template. */

@@ -1,13 +1,9 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
-import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';
+import { createWorldForEachTest, deliveredOutcome, failedOutcome, recordOne, world } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const now = () => unixMs(world.clock.now());
 const logOf = (event: { id: string }) =>

@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { LEASE_MS, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { deliverBacklog } from './backlog-flow.ts';
-import { createWorld, type World } from './fixture.ts';
+import { createWorldForEachTest, world } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 // test/long has the same test with 100,000.
 test('4,000 due events arrive each once and in order from two dispatchers, beside as many at an endpoint that fails', async () => {

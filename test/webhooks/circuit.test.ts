@@ -1,11 +1,7 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createWorld, eventually, startReceiver, type World } from './fixture.ts';
+import { expect, test } from 'vitest';
+import { createWorldForEachTest, eventually, startReceiver, world } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const times = (count: number) => Array.from({ length: count });
 /** According to the database; the metrics are updated a moment later. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
@@ -10,7 +10,7 @@ import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   attemptsMade,
-  createWorld,
+  createWorldForEachTest,
   deliveredOutcome,
   eventually,
   failedOutcome,
@@ -18,15 +18,11 @@ import {
   outcomesOf,
   recorded,
   startReceiver,
-  type World,
+  world,
 } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 describe('a delivery', () => {
   test('carries the stored bytes, and the published verifier accepts it', async () => {

@@ -1,12 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createWorld, eventually, outcomesOf, type Received, startReceiver, type World } from './fixture.ts';
+import { describe, expect, test } from 'vitest';
+import { createWorldForEachTest, eventually, outcomesOf, type Received, startReceiver, world } from './fixture.ts';
 
 const MINUTE_MS = 60_000;
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const ids = (received: Received[]) => received.map(({ id }) => id);
 const times = (count: number) => Array.from({ length: count });

@@ -1,25 +1,21 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LEASE_MS } from '../../src/core/store/outbox/deliveries.ts';
 import { startDatabaseLink } from '../support/database-link.ts';
 import {
   attemptsMade,
-  createWorld,
+  createWorldForEachTest,
   eventually,
   forkDispatcher,
   judge,
   type Received,
   startReceiver,
-  type World,
+  world,
 } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 type Event = { wireId: string; body: string; invoice: string; sequence: number };
 

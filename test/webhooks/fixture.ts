@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
-import { expect, vi } from 'vitest';
+import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
@@ -45,6 +45,15 @@ export const recordOne = async (db: Database, outcome: AttemptOutcome, now: Unix
 export type Row = Record<string, unknown>;
 export type Received = { id: string; headers: IncomingHttpHeaders; body: Buffer };
 export type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** The current test's world, in a file that calls `createWorldForEachTest`. */
+export let world: World;
+export function createWorldForEachTest(): void {
+  beforeEach(async () => {
+    world = await createWorld();
+  });
+  afterEach(() => world.end());
+}
 
 /** Waits for a condition that other work brings about. The limit only ends a test that would fail. */
 export const eventually = <T>(condition: () => T | Promise<T>, timeout = PATIENCE_MS): Promise<T> =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
@@ -8,7 +8,7 @@ import { createOutcomeQueue } from '../../src/core/webhooks/delivery-line.ts';
 import { createExpediter } from '../../src/core/webhooks/expedite.ts';
 import {
   attemptsMade,
-  createWorld,
+  createWorldForEachTest,
   deliveredOutcome,
   eventually,
   failedOutcome,
@@ -16,14 +16,11 @@ import {
   recordOne,
   startReceiver,
   type World,
+  world,
 } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const END_BACKEND = unlistedStatement(
   'end-backend',

@@ -1,15 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { LEASE_MS, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { replayDeliveries } from '../../src/faces/operator/subjects/delivery-replay.ts';
 import { expediteDeliveries } from '../../src/faces/operator/subjects/webhook-sending.ts';
-import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';
+import { createWorldForEachTest, deliveredOutcome, failedOutcome, recordOne, world } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const FROM_THE_FIRST = { after: '00000000-0000-0000-0000-000000000000', limit: 100 };
 

@@ -1,17 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { NIL_UUID, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { deleteFinishedDeliveries, startRetention } from '../../src/core/webhooks/retention.ts';
-import { createWorld, eventually, type World } from './fixture.ts';
+import { createWorldForEachTest, eventually, world } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const silent = createLogger({ level: 'silent' });
 const left = async () =>

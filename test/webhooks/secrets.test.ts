@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/core/runtime/key-ring.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { keyFilePath, requireKeyRing, writeKeyFile } from '../../src/core/runtime/open-key-ring.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import type { Database } from '../../src/core/store/db/database.ts';
 import { insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
 import {
   countSecretsByKey,
@@ -24,7 +24,7 @@ import { reencryptSecrets } from '../../src/faces/operator/subjects/master-keys.
 import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { readConfig } from '../../src/server/config/config.ts';
 import { startService } from '../../src/server/service.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { databaseOfTest, type TestDatabase } from '../support/postgres.ts';
 import { eventually } from './fixture.ts';
 
 const [older, newer] = [createMasterKey(), createMasterKey()];
@@ -40,20 +40,11 @@ let client: pg.Client;
 let db: Database;
 let projectId: string;
 beforeEach(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.owner);
-  await client.connect();
-  const { connection } = database;
-  db = openDatabase({ connection, poolSize: 6, applicationName: 'secrets', onError: () => undefined });
+  ({ database, db, client } = await databaseOfTest(6));
   projectId = randomUUID();
   await client.query("insert into projects (id, name, network) values ($1, 'shop', 'devnet')", [projectId]);
   // A plain statement couldn't change encrypted secrets as these tests do.
   await client.query('alter table webhook_secrets disable trigger user');
-});
-afterEach(async () => {
-  await db.close();
-  await client.end();
-  await database.drop();
 });
 
 /** A service refuses to start while guards are disabled. */
