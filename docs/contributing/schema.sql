@@ -112,7 +112,7 @@ CREATE TRIGGER address_changes_are_kept BEFORE DELETE OR TRUNCATE ON address_cha
 CREATE TRIGGER address_changes_keep_what_they_are BEFORE UPDATE ON address_changes FOR EACH ROW EXECUTE FUNCTION keep_columns('state', 'ended_at', 'ended_by', 'reason');
 CREATE TRIGGER address_changes_stay_ended BEFORE UPDATE ON address_changes FOR EACH ROW WHEN ((old.state <> 'waiting'::text)) EXECUTE FUNCTION keep_columns();
 
--- Written by src/core/store/chain/contract-states.ts
+-- Written by src/core/payments/contract-states.ts
 -- Written by src/core/store/ledger/addresses.ts
 -- Written by src/faces/operator/backup/restore-backup.ts
 create table addresses (
@@ -316,7 +316,7 @@ CREATE INDEX balance_checks_due ON balance_checks USING btree (network, due_at);
 CREATE TRIGGER balance_checks_are_kept BEFORE DELETE OR TRUNCATE ON balance_checks FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER balance_checks_keep_what_they_are BEFORE UPDATE ON balance_checks FOR EACH ROW EXECUTE FUNCTION keep_columns('good_block', 'checked_block', 'balance_micro', 'expected_micro', 'node', 'checked_at', 'due_at');
 
--- Written by src/core/store/chain/contract-states.ts
+-- Written by src/core/payments/contract-states.ts
 -- Written by src/core/store/chain/cursor.ts
 create table chain_cursors (
   genesis_id bytea,
@@ -371,7 +371,7 @@ create table chain_status (
   constraint chain_status_updated_at_bounds CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '2200-01-01 00:00:00+00'::timestamp with time zone))) NOT VALID
 );
 
--- Written by src/core/store/ledger/lookup.ts
+-- Written by src/core/payments/look-up-transaction.ts
 create table claim_requests (
   invoice_id uuid not null,
   network text not null,
@@ -386,7 +386,6 @@ create table claim_requests (
 -- Written by src/core/payments/inventory/watch-inventory.ts
 -- Written by src/core/store/outbox/deliveries.ts
 -- Written by src/core/store/outbox/events.ts
--- Written by src/core/store/outbox/expedite-deliveries.ts
 -- Written by src/faces/operator/subjects/delivery-replay.ts
 -- Written by src/faces/operator/subjects/webhook-sending.ts
 create table deliveries (
@@ -517,7 +516,6 @@ create table inventory_pages (
 CREATE TRIGGER inventory_pages_are_kept BEFORE DELETE OR TRUNCATE ON inventory_pages FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER inventory_pages_keep_what_they_are BEFORE UPDATE ON inventory_pages FOR EACH ROW EXECUTE FUNCTION keep_columns('content', 'mac');
 
--- Written by src/core/store/access/invitations.ts
 -- Written by src/core/store/access/people.ts
 create table invitations (
   created_at timestamp with time zone not null,
@@ -642,7 +640,7 @@ CREATE TRIGGER ledger_identity_is_of_here BEFORE UPDATE ON ledger_identity FOR E
 CREATE TRIGGER ledger_identity_keeps_what_it_is BEFORE UPDATE ON ledger_identity FOR EACH ROW EXECUTE FUNCTION keep_columns('system_identifier', 'database_oid', 'timeline', 'taken_at', 'closed_at', 'first_index');
 CREATE TRIGGER ledger_identity_stays_closed BEFORE UPDATE ON ledger_identity FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND (new.closed_at IS DISTINCT FROM old.closed_at))) EXECUTE FUNCTION refuse_way_back('closed_at');
 
--- Written by src/core/store/db/prove-key.ts
+-- Written by src/core/store/db/ledger-identity.ts
 create table ledger_proofs (
   key_id text not null,
   mac bytea not null,
@@ -893,7 +891,6 @@ create table passed_blocks (
 CREATE TRIGGER passed_blocks_are_kept BEFORE DELETE OR TRUNCATE ON passed_blocks FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER passed_blocks_keep_what_they_are BEFORE UPDATE ON passed_blocks FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 
--- Written by src/core/store/access/passkeys.ts
 -- Written by src/core/store/access/people.ts
 create table passkeys (
   counter bigint not null,
@@ -1070,7 +1067,6 @@ CREATE TRIGGER receipt_keys_are_kept BEFORE DELETE OR TRUNCATE ON receipt_keys F
 CREATE TRIGGER receipt_keys_keep_what_they_are BEFORE UPDATE ON receipt_keys FOR EACH ROW EXECUTE FUNCTION keep_columns('master_key_id', 'sealed', 'retired_at', 'mac');
 CREATE TRIGGER receipt_keys_stay_retired BEFORE UPDATE ON receipt_keys FOR EACH ROW WHEN (((old.retired_at IS NOT NULL) AND (new.retired_at IS NULL))) EXECUTE FUNCTION refuse_way_back('retired_at');
 
--- Written by src/core/store/access/invitations.ts
 -- Written by src/core/store/access/people.ts
 create table recovery_codes (
   created_at timestamp with time zone not null,
@@ -1379,7 +1375,6 @@ create table untold_transfers (
 
 -- Written by src/core/store/outbox/adapter-orders.ts
 -- Written by src/core/store/outbox/deliveries.ts
--- Written by src/core/store/outbox/endpoint-health.ts
 -- Written by src/core/store/outbox/webhook-endpoints.ts
 -- Written by src/core/store/outbox/webhook-secrets.ts
 create table webhook_endpoints (

@@ -5,7 +5,7 @@ import { createLogger, type Logger } from '../core/runtime/log.ts';
 import { openKeyRing, requireKeyRing } from '../core/runtime/open-key-ring.ts';
 import { createParts } from '../core/runtime/parts.ts';
 import { whenParentDies } from '../core/runtime/processes.ts';
-import { type ServiceDatabase, startServiceDatabase } from '../core/store/embedded/service-database.ts';
+import { type ServiceDatabase, startServiceDatabase } from '../core/store/embedded/embedded.ts';
 import type { Config } from './config/config.ts';
 import { findServiceManager } from './service-manager.ts';
 

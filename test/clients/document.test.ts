@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 // @ts-expect-error it has no types
 import { npmCommand } from '../../build/npm.js';
-import { SCOPES } from '../../src/core/domain/scope.ts';
+import { SCOPES } from '../../src/core/domain/api-key.ts';
 import { addKey } from '../contract/keys.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { startTestService, type TestService } from '../support/service.ts';

@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { formatApiKey } from '../../src/core/domain/api-key.ts';
+import { formatApiKey, type Scope } from '../../src/core/domain/api-key.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 import type { Network } from '../../src/core/domain/network.ts';
-import type { Scope } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import { insertApiKey } from '../../src/faces/operator/subjects/keys.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../src/core/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
-import { SCOPES } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import type { StoredRate } from '../../src/core/store/outbox/adapter-orders.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';

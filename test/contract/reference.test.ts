@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCOPES } from '../../src/core/domain/scope.ts';
+import { SCOPES } from '../../src/core/domain/api-key.ts';
 import { plainText, rawHtml } from '../../src/faces/web/html.ts';
 import { PROBLEMS } from '../../src/faces/web/problem.ts';
 import { canRun, runExample } from '../support/run-example.ts';

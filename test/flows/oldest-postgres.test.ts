@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OLDEST_POSTGRES } from '../../src/core/store/db/refuse-server.ts';
+import { OLDEST_POSTGRES } from '../../src/core/store/db/migrate.ts';
 import { allStatements } from '../../src/core/store/db/statement.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';

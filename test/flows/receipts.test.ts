@@ -6,7 +6,7 @@ import { parseAddress } from '@quittance/tron/address';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { unlimitedNode } from '../../src/core/domain/node.ts';
-import { canonicalJson } from '../../src/core/domain/receipt/receipt-key.ts';
+import { canonicalJson } from '../../src/core/domain/receipt/receipt.ts';
 import { createMasterKey, type MasterKey } from '../../src/core/runtime/key-ring.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';

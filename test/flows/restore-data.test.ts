@@ -6,7 +6,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
-import { inBackupSession } from '../../src/core/store/db/copy-session.ts';
+import { inBackupSession } from '../../src/core/store/db/database.ts';
 import { findApplied, type MigrationHooks, migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { BACKED_UP, LEFT_OUT } from '../../src/core/store/db/tables.ts';
 import { encryptPlainSecrets } from '../../src/core/webhooks/watch-endpoints.ts';

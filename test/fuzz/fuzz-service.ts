@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { SCOPES } from '../../src/core/domain/api-key.ts';
 import { encodeId } from '../../src/core/domain/ids.ts';
-import { SCOPES } from '../../src/core/domain/scope.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';

@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/core/domain/scope.ts';
+import type { Scope } from '../../src/core/domain/api-key.ts';
 import { judgeAdapter } from './judge-adapter.ts';
 import { judgeEndpoint } from './judge-endpoint.ts';
 import { judgePage } from './judge-page.ts';

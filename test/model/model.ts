@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/core/domain/scope.ts';
+import type { Scope } from '../../src/core/domain/api-key.ts';
 import { DAMM } from '../support/damm-table.ts';
 import type { Json } from '../support/service.ts';
 

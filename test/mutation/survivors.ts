@@ -51,6 +51,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['MAX_SHARE) - WHOLE_SHARE', FAST],
   ],
   'src/core/domain/mismatch/rank-causes.ts': [
+    ['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0'],
     ['share >= WORTH_SHOWING', BOUND],
     ['>= best.weight * EQUALLY_NEAR', BOUND],
     ['share > 0', 'what has no share has no weight'],
@@ -74,7 +75,6 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['(amountMicro + 1n) * factor - 1n', MORE],
     ['low < 1n ? 1n', FAST],
   ],
-  'src/core/domain/mismatch/sender-causes.ts': [['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0']],
   'src/core/domain/mismatch/typing-errors.ts': [
     ['if (digit === typed)', ITSELF],
     [
@@ -118,8 +118,6 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['fatal: true', 'the header is compared with the one that its key has'],
     ['json.matchAll', 'only names stand before a colon'],
     ["typeof value !== 'object' || value === null", 'a null would have been refused'],
-  ],
-  'src/core/domain/receipt/receipt-key.ts': [
     ['MAX_KEY_SET_BYTES', 'it bounds a download, and is tested there'],
     ['!Array.isArray(keys)', LATER],
     ["X.test(key.x ?? '')", TYPE],

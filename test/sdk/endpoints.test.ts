@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEndpoints } from '../../packages/sdk/src/endpoints.ts';
 import { webhooks } from '../../packages/sdk/src/index.ts';
-import { SCOPES } from '../../src/core/domain/scope.ts';
+import { SCOPES } from '../../src/core/domain/api-key.ts';
 import { addKey } from '../contract/keys.ts';
 import { type Receiver, startReceiver } from '../contract/webhook-receiver.ts';
 import { startTestService, type TestService } from '../support/service.ts';

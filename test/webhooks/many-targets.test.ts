@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { allStatements } from '../../src/core/store/db/statement.ts';
-import { bringDeliveriesForward } from '../../src/core/store/outbox/expedite-deliveries.ts';
-import { createWorld, type World } from './fixture.ts';
+import { bringDeliveriesForward } from '../../src/core/store/outbox/deliveries.ts';
+import { createWorldForEachTest, world } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const BACKLOG = 5000;
 const NOW = unixMs(Date.parse('2026-09-01T12:00Z'));

@@ -1,12 +1,15 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { schedulePosition } from '../../src/core/domain/retry.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createTally } from '../../src/core/runtime/log-throttle.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
-import { leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
-import { bringDeliveriesForward } from '../../src/core/store/outbox/expedite-deliveries.ts';
+import {
+  bringDeliveriesForward,
+  leaseDueDeliveries,
+  returnDeliveries,
+} from '../../src/core/store/outbox/deliveries.ts';
 import { createExpediter } from '../../src/core/webhooks/expedite.ts';
 import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
@@ -14,20 +17,16 @@ import { readDeliveries } from '../../src/faces/operator/explain/facts.ts';
 import { describeEvent } from '../../src/faces/operator/explain/timeline.ts';
 import { enableEndpoint } from '../../src/faces/operator/subjects/webhook-sending.ts';
 import {
-  createWorld,
+  createWorldForEachTest,
   deliveredOutcome,
   eventually,
   failedOutcome,
   recordOne,
   startReceiver,
-  type World,
+  world,
 } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const now = () => unixMs(world.clock.now());
 const leaseAll = async (db = world.openDatabase()) =>

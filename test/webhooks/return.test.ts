@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { failurePauseMs, schedulePosition } from '../../src/core/domain/retry.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { bringDeliveriesForward, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { insertEvents } from '../../src/core/store/outbox/events.ts';
-import { bringDeliveriesForward } from '../../src/core/store/outbox/expedite-deliveries.ts';
-import { createWorld, eventually, forkDispatcher, type Row, startReceiver, type World } from './fixture.ts';
+import { createWorldForEachTest, eventually, forkDispatcher, type Row, startReceiver, world } from './fixture.ts';
 
-let world: World;
-beforeEach(async () => {
-  world = await createWorld();
-});
-afterEach(() => world.end());
+createWorldForEachTest();
 
 const times = (count: number) => Array.from({ length: count });
 const now = () => unixMs(world.clock.now());

@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { AppError } from '../../core/domain/errors.ts';
 import { isLocalNetwork, keyMode } from '../../core/domain/network.ts';
-import { MAX_RECEIPT_BYTES, type Receipt } from '../../core/domain/receipt/receipt.ts';
-import { MAX_KEY_SET_BYTES, readKeyIds } from '../../core/domain/receipt/receipt-key.ts';
+import { MAX_KEY_SET_BYTES, MAX_RECEIPT_BYTES, type Receipt, readKeyIds } from '../../core/domain/receipt/receipt.ts';
 import { formatFields } from '../../faces/operator/command-words.ts';
 import { clip, printable } from '../../faces/operator/input/problems.ts';
 import { verifyReceipt } from '../../faces/operator/subjects/receipts.ts';

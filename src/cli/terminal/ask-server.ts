@@ -1,8 +1,7 @@
 import { Client, type Dispatcher } from 'undici';
 import { readAdminKey } from '../../core/domain/api-key.ts';
 import { AppError, type ErrorCode } from '../../core/domain/errors.ts';
-import { isLoopback } from '../../core/domain/loopback.ts';
-import { parseUrl } from '../../core/domain/url.ts';
+import { isLoopback, parseUrl } from '../../core/domain/url.ts';
 import { parseObject } from '../../core/runtime/parse-object.ts';
 import { reasonOf } from '../../core/runtime/reason-of.ts';
 import type { Static, TSchema } from '../../core/runtime/type.ts';

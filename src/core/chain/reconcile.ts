@@ -7,7 +7,7 @@ import { uuidV7 } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { followStates } from '../payments/contract-states.ts';
+import { findPause, followStates, setFreeze, setPause } from '../payments/contract-states.ts';
 import type { Leading } from '../payments/leading.ts';
 import { whileLeading } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -22,7 +22,6 @@ import {
   saveBalanceCheck,
   sumMovements,
 } from '../store/chain/balance-checks.ts';
-import { findPause, setFreeze, setPause } from '../store/chain/contract-states.ts';
 import { findCursor, lockCursor } from '../store/chain/cursor.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { headerAt } from './nodes/ask-block.ts';

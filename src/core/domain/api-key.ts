@@ -2,6 +2,23 @@ import { decodeId, encodeId } from './ids.ts';
 import { keyMode, type Network } from './network.ts';
 
 /**
+ * An API key's scopes. `create`: create and withdraw invoices; `read`: read invoices and transfers; `events`: read the event feed;
+ * `webhooks`: manage the endpoints that receive events.
+ */
+export const SCOPES = ['create', 'read', 'events', 'webhooks'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/**
+ * A key that was created without scopes has these ones. They cover everything that all keys could do before scopes existed. Managing
+ * webhooks must be requested explicitly.
+ */
+const DEFAULT_SCOPES: readonly Scope[] = ['create', 'read', 'events'];
+
+export function scopesOf(stored: readonly string[] | null): readonly Scope[] {
+  return stored === null ? DEFAULT_SCOPES : SCOPES.filter((scope) => stored.includes(scope));
+}
+
+/**
  * Secret keys look like `qt_<live|test>_<key id, 26><secret, 43 base62><CRC32 of everything before, 6 base62>`. The prefix and the checksum
  * let secret scanners and typo checks recognise a key offline. Only the SHA-256 of a key is stored.
  */

@@ -1,3 +1,4 @@
+import { base58 } from '@scure/base';
 import { type UnixMs, unixMs } from './time.ts';
 
 /**
@@ -93,4 +94,17 @@ export function uuidV7(nowMs: number, random: Uint8Array, count?: number): strin
  */
 export function firstIdOf(timeMs: number): string {
   return uuidV7(unixMs(Math.max(0, timeMs)), new Uint8Array(10), 0);
+}
+
+/** Formats the secret part of a checkout link: 128 random bits in base58, 16 to 22 characters. It reveals nothing about the invoice. */
+export function formatCheckoutToken(random: Uint8Array): string {
+  if (random.length !== 16) throw new RangeError('a checkout token needs 16 random bytes');
+  return base58.encode(random);
+}
+
+const TOKEN = /^[1-9A-HJ-NP-Za-km-z]{16,22}$/;
+
+/** Whether a text has the form of a checkout token. Whether the token exists is known only to the database. */
+export function isCheckoutToken(text: string): boolean {
+  return TOKEN.test(text);
 }

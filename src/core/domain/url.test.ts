@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { parseUrl } from './url.ts';
+import { isLoopback, isLoopbackLink, parseUrl } from './url.ts';
 
 test('a URL is the same URL however often it was read', () => {
   const read = new Set(Array.from({ length: 20_000 }, () => parseUrl('https://bücher.example/ä')?.href));
@@ -22,4 +22,22 @@ test('nothing asks URL.canParse, which changes its mind', () => {
   );
   // 1: git looked, and found nothing.
   expect(found).toMatchObject({ status: 1, stdout: '' });
+});
+
+test.each(['localhost', 'LocalHost', '127.0.0.1', '127.255.0.99', '::1', '[::1]'])('%s is this machine', (host) => {
+  expect([isLoopback(host), isLoopbackLink(host)]).toEqual([true, true]);
+});
+
+test.each(['shop.localhost', 'a.b.localhost'])(
+  '%s is this machine to a browser, and a name to be looked up else',
+  (host) => {
+    expect([isLoopback(host), isLoopbackLink(host)]).toEqual([false, true]);
+  },
+);
+
+test.each([
+  ...['', 'localhost.example.com', 'notlocalhost', '.localhost', '127.0.0.256', '127.1.example.com'],
+  ...['127.0.0.1.', '127.0.0.1:80', '126.0.0.1', '0.0.0.0', '::', '[::1', '::2', '10.0.0.1'],
+])('"%s" is not', (host) => {
+  expect([isLoopback(host), isLoopbackLink(host)]).toEqual([false, false]);
 });

@@ -1,8 +1,6 @@
-import { formatCheckoutToken } from '../domain/checkout-token.ts';
-import type { DeadlineClock } from '../domain/clocks.ts';
 import { amountAlone, codeWords, countCodeWords, drawCodeWords, type WordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
-import { uuidV7 } from '../domain/ids.ts';
+import { formatCheckoutToken, uuidV7 } from '../domain/ids.ts';
 import { judgeRepeat, type Repeated } from '../domain/invoice-options.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type Policy, payableRange } from '../domain/policy.ts';
@@ -27,6 +25,7 @@ import {
 } from '../store/ledger/allocation.ts';
 import { insertInvoices, type NewInvoice, type PlacedInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
 import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts';
+import type { DeadlineClock } from './clocks.ts';
 
 export type CreateDeps = {
   db: Database;

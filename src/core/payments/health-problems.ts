@@ -5,11 +5,10 @@ import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { raiseAlarm, resolveAlarms, resolveUnseenAlarms } from '../store/chain/alarms.ts';
-import { findWatchedNetworks, UNWATCHED_MS } from '../store/chain/watched-networks.ts';
 import type { Database } from '../store/db/database.ts';
 import { answerOf, rowsOf } from '../store/db/rows-of.ts';
 import { count, maybeText } from '../store/db/statement.ts';
-import { describeUnwatched } from './watched-networks.ts';
+import { describeUnwatched, findWatchedNetworks, UNWATCHED_MS } from './watched-networks.ts';
 
 /** Problems that a process detects in its environment. Each of them also raises an alarm. */
 const TROUBLE_KINDS = [

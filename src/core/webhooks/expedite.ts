@@ -4,9 +4,8 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createLogThrottle } from '../runtime/log-throttle.ts';
 import type { Database } from '../store/db/database.ts';
-import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
-import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
-import { bringDeliveriesForward } from '../store/outbox/expedite-deliveries.ts';
+import { bringDeliveriesForward, type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
+import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/webhook-endpoints.ts';
 
 /** Maximum number of failing and recently recovered targets. The target without news for the longest time is dropped first. */
 const MAX_TARGETS = 1000;

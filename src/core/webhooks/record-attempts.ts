@@ -12,14 +12,14 @@ import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
 import { type AttemptOutcome, type LeasedDelivery, recordOutcomes, targetOf } from '../store/outbox/deliveries.ts';
+import { insertEvents } from '../store/outbox/events.ts';
 import {
   countUndelivered,
+  disableWebhookEndpoint,
   type FailingEndpoint,
   lockEndpointHealth,
   saveEndpointHealth,
-} from '../store/outbox/endpoint-health.ts';
-import { insertEvents } from '../store/outbox/events.ts';
-import { disableWebhookEndpoint } from '../store/outbox/webhook-endpoints.ts';
+} from '../store/outbox/webhook-endpoints.ts';
 import type { Expediter } from './expedite.ts';
 import { quotePage } from './redact.ts';
 

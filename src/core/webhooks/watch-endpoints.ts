@@ -9,7 +9,7 @@ import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { endAlarm, type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
-import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
+import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/webhook-endpoints.ts';
 import {
   clearPlainSecret,
   findCurrentSecrets,

@@ -2,7 +2,7 @@ import { readApiKey } from '../../core/domain/api-key.ts';
 import { AppError } from '../../core/domain/errors.ts';
 import { EVENT_TYPES } from '../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
-import { isLoopback } from '../../core/domain/loopback.ts';
+import { isLoopback } from '../../core/domain/url.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
 import { httpUrl } from '../../server/config/node-entry.ts';
 import { findSandboxFile } from '../sandbox/sandbox-file.ts';

@@ -15,7 +15,7 @@ import { createParts } from '../../core/runtime/parts.ts';
 import { type Connection, type Database, openDatabase, type Seals } from '../../core/store/db/database.ts';
 import { migrate } from '../../core/store/db/migrate.ts';
 import { createSeals } from '../../core/store/db/seals.ts';
-import type { ServiceDatabase } from '../../core/store/embedded/service-database.ts';
+import type { ServiceDatabase } from '../../core/store/embedded/embedded.ts';
 import { openNewestSecrets } from '../../core/webhooks/endpoint-secrets.ts';
 import { encryptPlainSecrets } from '../../core/webhooks/watch-endpoints.ts';
 import type { Config } from '../../server/config/config.ts';

@@ -11,7 +11,7 @@ import type { Metrics } from '../../core/runtime/metrics.ts';
 import { raiseAlarm } from '../../core/store/chain/alarms.ts';
 import type { Database } from '../../core/store/db/database.ts';
 import { noteRefusedAmount } from '../../core/store/ledger/capacity.ts';
-import { findBusiestUnpaid } from '../../core/store/ledger/unpaid.ts';
+import { findBusiestUnpaid } from '../../core/payments/unpaid-gate.ts';
 
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Scope } from '../../core/domain/api-key.ts';
 import { encodeId } from '../../core/domain/ids.ts';
-import type { Scope } from '../../core/domain/scope.ts';
 import { findValidApiKey } from '../../core/store/access/api-keys.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { noteCaller } from '../web/bound-connections.ts';

@@ -1,5 +1,5 @@
+import { SCOPES } from '../../core/domain/api-key.ts';
 import { INVOICE_STATUSES } from '../../core/domain/invoice.ts';
-import { SCOPES } from '../../core/domain/scope.ts';
 import { Type } from '../../core/runtime/type.ts';
 import { PROBLEMS } from '../web/problem.ts';
 

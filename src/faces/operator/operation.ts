@@ -1,11 +1,11 @@
 import type { AccountHex } from '@quittance/tron/address';
 import type { NodePool } from '../../core/chain/nodes/node-pool.ts';
 import type { ReadDeps } from '../../core/chain/verify/read-block.ts';
-import type { DeadlineClock } from '../../core/domain/clocks.ts';
 import type { GeneralAnswer } from '../../core/domain/lookup/lookup.ts';
 import type { Text } from '../../core/domain/message.ts';
 import type { Network } from '../../core/domain/network.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
+import type { DeadlineClock } from '../../core/payments/clocks.ts';
 import type { AddressGuard } from '../../core/payments/manifest/address-guard.ts';
 import type { Recording } from '../../core/payments/watching.ts';
 import type { Logger } from '../../core/runtime/log.ts';

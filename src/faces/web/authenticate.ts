@@ -1,8 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { readApiKey } from '../../core/domain/api-key.ts';
+import { readApiKey, type Scope, scopesOf } from '../../core/domain/api-key.ts';
 import type { Network } from '../../core/domain/network.ts';
 import type { Policy } from '../../core/domain/policy.ts';
-import { type Scope, scopesOf } from '../../core/domain/scope.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import { keepNewest } from '../../core/runtime/keep-newest.ts';
 import { type Client, createAddressList } from './client-address.ts';

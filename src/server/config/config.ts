@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import { USDT_CONTRACTS } from '@quittance/tron/usdt';
-import { isLoopbackLink } from '../../core/domain/loopback.ts';
 import { formatPinnedKeys, type PinnedKeys } from '../../core/domain/manifest/manifest-signature.ts';
 import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../core/domain/network.ts';
 import { type NodeSpec, showsBytes } from '../../core/domain/node.ts';
+import { isLoopbackLink } from '../../core/domain/url.ts';
 import { parseMasterKey } from '../../core/runtime/key-ring.ts';
 import { describeDatabase } from '../../core/store/db/inspect-transport.ts';
 import type { SettingView } from '../../faces/operator/system/views.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { isLoopback } from '../../core/domain/loopback.ts';
 import { isLocalNetwork, NETWORKS } from '../../core/domain/network.ts';
 import { type NodeSpec, urlsOf } from '../../core/domain/node.ts';
+import { isLoopback } from '../../core/domain/url.ts';
 import { inspectTransport } from '../../core/store/db/inspect-transport.ts';
 import { NODE_VARIABLES, type Variable } from './settings.ts';
 

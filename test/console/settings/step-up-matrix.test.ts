@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { encodeId } from '../../../src/core/domain/ids.ts';
 import type { Static, TSchema } from '../../../src/core/runtime/type.ts';
-import { insertPasskey } from '../../../src/core/store/access/passkeys.ts';
+import { insertPasskey } from '../../../src/core/store/access/people.ts';
 import { insertCursor, setHalt } from '../../../src/core/store/chain/cursor.ts';
 import { ACTIONS, type ActionName, type Rule } from '../../../src/faces/operator/actions.ts';
 import type { Operation } from '../../../src/faces/operator/operation.ts';

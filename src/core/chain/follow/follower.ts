@@ -1,9 +1,8 @@
 import { retryableError } from '../../domain/errors.ts';
-import { showPendingEvents } from '../../payments/contract-states.ts';
+import { showPendingEvents, findReplacement } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
 import { createHeldBack, expireInvoices } from '../../payments/expire-invoices.ts';
 import type { Watching } from '../../payments/watching.ts';
-import { findReplacement } from '../../store/chain/contract-states.ts';
 import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';

@@ -1,5 +1,4 @@
-import { isLoopbackLink } from '../loopback.ts';
-import { parseUrl } from '../url.ts';
+import { isLoopbackLink, parseUrl } from '../url.ts';
 
 /** A support contact as pages show it. `href` is `null` if the contact is only text, such as a Telegram account name. */
 type SupportLink = { text: string; href: string | null };

@@ -1,4 +1,4 @@
-import { type ReceiptKey, receiptKeyId, receiptKeyOf, toJwk } from '../../domain/receipt/receipt-key.ts';
+import { type ReceiptKey, receiptKeyId, receiptKeyOf, toJwk } from '../../domain/receipt/receipt.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { type Decrypted, decrypt, type Encrypted, encrypt, type KeyRing } from '../../runtime/key-ring.ts';
 import type { Database, Sql } from '../db/database.ts';

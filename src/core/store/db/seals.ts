@@ -2,8 +2,14 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import { deriveKey, type KeyRing } from '../../runtime/key-ring.ts';
 import type { Seals, Sql } from './database.ts';
-import { findLedgerIdentity, hasLedgerIdentity, newLedgerId, requiresSeals, takeLedger } from './ledger-identity.ts';
-import { refuseUnknownKey } from './prove-key.ts';
+import {
+  findLedgerIdentity,
+  hasLedgerIdentity,
+  newLedgerId,
+  refuseUnknownKey,
+  requiresSeals,
+  takeLedger,
+} from './ledger-identity.ts';
 import {
   canonical,
   coveredValues,

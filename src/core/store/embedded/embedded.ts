@@ -15,9 +15,11 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DataDirError, dataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
+import { DataDirError, dataDirError, lockDataDir, lockPatiently } from '../../runtime/instance-lock.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { createParts } from '../../runtime/parts.ts';
 import { syncDirectory, writePrivateFile } from '../../runtime/private-file.ts';
+import type { Connection } from '../db/database.ts';
 import { RUNTIME_ROLE } from '../db/runtime-role.ts';
 import { type Binaries, findBinaries, isOurs } from './binaries.ts';
 import {
@@ -27,14 +29,21 @@ import {
   findCluster,
   LOCATION_FILE,
   readOrCreatePassword,
+  recordDataDir,
   runSingleUser,
+  SHARED_DIR,
   SUPERUSER,
 } from './cluster.ts';
 import { connectionPath, type PostgresConnection, tryToConnect, withClient } from './connection.ts';
-import { EmbeddedPostgresError, explainFailure } from './error.ts';
-import { CLUSTER_IN_USE, type Guardian, startGuardian } from './guardian.ts';
-import { recordDataDir, SHARED_DIR } from './list-databases.ts';
-import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './postmaster.ts';
+import { EmbeddedPostgresError, endedByItself, explainFailure } from './error.ts';
+import {
+  CLUSTER_IN_USE,
+  type Guardian,
+  readPostmaster,
+  SOCKET_DIR_PREFIX,
+  startGuardian,
+  stopOrphan,
+} from './postmaster.ts';
 import {
   canReach,
   canWrite,
@@ -447,5 +456,36 @@ async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(dirname(home))) {
     if (!name.startsWith(`${basename(home)}.draft-`)) continue;
     await removeAsOwner(join(dirname(home), name));
+  }
+}
+
+/** A service's database. `owner` creates and changes its tables; only an embedded database has one. */
+export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
+
+/** A management command holds the lock for less time than this. */
+const COMMAND_PATIENCE = { patienceMs: 4000, pollMs: 100 };
+
+/** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database exits unexpectedly. */
+export async function startServiceDatabase({
+  dataDir,
+  log,
+  needsOwnUser,
+  fail,
+}: {
+  dataDir: string;
+  log: Logger;
+  needsOwnUser: boolean;
+  fail(error: unknown): void;
+}): Promise<ServiceDatabase> {
+  const parts = createParts();
+  const lock = await lockPatiently(dataDir, COMMAND_PATIENCE);
+  await parts.add({ stop: () => lock.release() });
+  const onExit = (exit: Parameters<typeof endedByItself>[1]) => fail(endedByItself(dataDir, exit));
+  try {
+    const postgres = await parts.add(startEmbeddedPostgres({ dataDir, log, needsOwnUser, onExit }));
+    return { ...postgres, stop: parts.stop };
+  } catch (error) {
+    await parts.stop().catch(() => undefined);
+    throw error;
   }
 }

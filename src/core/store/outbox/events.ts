@@ -6,7 +6,7 @@ import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { sealedBefore, statement } from '../db/statement.ts';
 import { WANTS_EVENT } from './adapter-orders.ts';
-import { expediteChosen, mayBeExpedited } from './expedite-deliveries.ts';
+import { expediteChosen, mayBeExpedited } from './deliveries.ts';
 
 /**
  * The channel that the dispatcher listens on. A notification only triggers a check, so a lost one causes a delay of at most one polling

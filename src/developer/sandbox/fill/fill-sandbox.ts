@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { formatCheckoutToken } from '../../../core/domain/checkout-token.ts';
 import { codeWords, wordRange } from '../../../core/domain/code-word.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import {
@@ -12,7 +11,7 @@ import {
   INVOICE_EVENTS,
   projectInvoice,
 } from '../../../core/domain/event.ts';
-import { decodeId, uuidV7 } from '../../../core/domain/ids.ts';
+import { decodeId, formatCheckoutToken, uuidV7 } from '../../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { MISTAKES } from '../../../core/domain/mismatch/mistakes.ts';
 import { type MicroUsdt, microUsdt } from '../../../core/domain/money.ts';

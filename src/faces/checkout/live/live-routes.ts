@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import { isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { inSlices, type Slices } from '../../../core/runtime/concurrency.ts';

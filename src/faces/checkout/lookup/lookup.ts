@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import { isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { LookupAnswer } from '../../../core/domain/lookup/lookup.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { type LookUpDeps, lookUpTransaction } from '../../../core/payments/look-up-transaction.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
+import { isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findCheckoutInvoice } from '../../../core/store/ledger/checkout.ts';

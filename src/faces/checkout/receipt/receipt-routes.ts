@@ -3,8 +3,13 @@ import { showsInvoiceId } from '../../../core/domain/brand/brand.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { asTyped, formatAmount } from '../../../core/domain/money.ts';
 import { keyMode, WIRE_ASSET, WIRE_NETWORK } from '../../../core/domain/network.ts';
-import { formatReceipt, type Receipt, type SignedReceipt, signReceipt } from '../../../core/domain/receipt/receipt.ts';
-import { toJwkSet } from '../../../core/domain/receipt/receipt-key.ts';
+import {
+  formatReceipt,
+  type Receipt,
+  type SignedReceipt,
+  signReceipt,
+  toJwkSet,
+} from '../../../core/domain/receipt/receipt.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import { readPublicReceiptKeys } from '../../../core/store/access/receipt-keys.ts';
 import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';

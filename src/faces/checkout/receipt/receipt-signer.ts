@@ -1,4 +1,4 @@
-import type { ReceiptKey } from '../../../core/domain/receipt/receipt-key.ts';
+import type { ReceiptKey } from '../../../core/domain/receipt/receipt.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import type { Logger } from '../../../core/runtime/log.ts';

@@ -12,8 +12,13 @@ import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing, MasterKey } from '../../../core/runtime/key-ring.ts';
 import { syncDirectory } from '../../../core/runtime/private-file.ts';
 import { findAuditHead } from '../../../core/store/access/audit-log.ts';
-import { type BackupSession, inBackupSession } from '../../../core/store/db/copy-session.ts';
-import type { Connection, Database, Sql } from '../../../core/store/db/database.ts';
+import {
+  type BackupSession,
+  type Connection,
+  type Database,
+  inBackupSession,
+  type Sql,
+} from '../../../core/store/db/database.ts';
 import {
   closeLedger,
   findLedgerIdentity,

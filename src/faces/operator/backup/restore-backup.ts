@@ -2,19 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { indexAt } from '../../../core/domain/derivation-index.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import { indexAt } from '../../../core/payments/derive-addresses.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { insertOperatorActions, type RecordedActor } from '../../../core/store/access/audit-log.ts';
-import { endAllInvitations } from '../../../core/store/access/invitations.ts';
+import { endAllInvitations } from '../../../core/store/access/people.ts';
 import { endAllSessions } from '../../../core/store/access/sessions.ts';
 import { raiseAlarm } from '../../../core/store/chain/alarms.ts';
-import { type BackupSession, inBackupSession } from '../../../core/store/db/copy-session.ts';
-import type { Connection, Sql } from '../../../core/store/db/database.ts';
+import { type BackupSession, type Connection, inBackupSession, type Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../../core/store/db/ledger-identity.ts';
 import {
   lockMigrations,

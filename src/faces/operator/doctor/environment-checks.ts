@@ -2,9 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
-import { MOST_MS } from '../../../core/domain/clocks.ts';
 import { AppError } from '../../../core/domain/errors.ts';
-import { isLoopbackLink } from '../../../core/domain/loopback.ts';
 import { isLocalNetwork } from '../../../core/domain/network.ts';
 import {
   MADE_UP_CLIENT,
@@ -14,8 +12,10 @@ import {
   proveProbe,
   readProbeAnswer,
 } from '../../../core/domain/probe.ts';
+import { isLoopbackLink } from '../../../core/domain/url.ts';
+import { MOST_MS } from '../../../core/payments/clocks.ts';
 import { findShortage } from '../../../core/payments/health-problems.ts';
-import { OLDEST_POSTGRES } from '../../../core/store/db/refuse-server.ts';
+import { OLDEST_POSTGRES } from '../../../core/store/db/migrate.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
 import { findOwnership } from '../../../core/store/db/runtime-role.ts';
 import { count } from '../../../core/store/db/statement.ts';

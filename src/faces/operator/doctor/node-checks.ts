@@ -6,10 +6,10 @@ import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { say } from '../../../core/domain/message.ts';
 import { isLocalNetwork, keyMode, NETWORKS, type Network, nodesVariable } from '../../../core/domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../../core/domain/node.ts';
+import { findWatchedNetworks } from '../../../core/payments/watched-networks.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
 import { findGenesisId } from '../../../core/store/chain/cursor.ts';
 import { findChainStatus } from '../../../core/store/chain/status.ts';
-import { findWatchedNetworks } from '../../../core/store/chain/watched-networks.ts';
 import { showStatus } from '../subjects/chain.ts';
 import {
   atStake,

@@ -1,6 +1,5 @@
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
-import { isCheckoutToken } from '../../../core/domain/checkout-token.ts';
-import { decodeId } from '../../../core/domain/ids.ts';
+import { decodeId, isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { InvoiceStatus, Match } from '../../../core/domain/invoice.ts';
 import { readTransactionReference, trimPasted } from '../../../core/domain/lookup/pasted.ts';
 import { say, type Text } from '../../../core/domain/message.ts';

@@ -8,8 +8,7 @@ import type {
 } from '@simplewebauthn/server';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
-import { findPasskey, findPasskeys, type Passkey, usePasskey } from '../../../core/store/access/passkeys.ts';
-import type { Person } from '../../../core/store/access/people.ts';
+import { findPasskey, findPasskeys, type Passkey, type Person, usePasskey } from '../../../core/store/access/people.ts';
 import { spendChallenge } from '../../../core/store/access/sessions.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { FieldError } from '../input/problems.ts';

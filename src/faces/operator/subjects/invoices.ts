@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { DeadlineClock } from '../../../core/domain/clocks.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../../../core/domain/invoice.ts';
@@ -9,7 +8,7 @@ import { nodesVariable } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { describePrice } from '../../../core/domain/price.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
-import { createDatabaseClock, readDatabaseClock } from '../../../core/payments/clocks.ts';
+import { createDatabaseClock, type DeadlineClock, readDatabaseClock } from '../../../core/payments/clocks.ts';
 import { type Created, createInvoice } from '../../../core/payments/create-invoice.ts';
 import { createWatchedNetworks } from '../../../core/payments/watched-networks.ts';
 import { systemClock } from '../../../core/runtime/clock.ts';

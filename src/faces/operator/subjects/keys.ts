@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { formatApiKey, readApiKey } from '../../../core/domain/api-key.ts';
+import { formatApiKey, readApiKey, SCOPES, type Scope, scopesOf } from '../../../core/domain/api-key.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
-import { SCOPES, type Scope, scopesOf } from '../../../core/domain/scope.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { warnUnwatched } from '../../../core/payments/watched-networks.ts';
 import { Type } from '../../../core/runtime/type.ts';

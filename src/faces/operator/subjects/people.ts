@@ -4,13 +4,14 @@ import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { toIso, unixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { endInvitations, insertInvitation } from '../../../core/store/access/invitations.ts';
-import { findPasskeys } from '../../../core/store/access/passkeys.ts';
 import {
   countOtherOwners,
+  endInvitations,
   findFactors,
+  findPasskeys,
   findPerson,
   forgetFactors,
+  insertInvitation,
   insertPerson,
   listPeopleRows,
   lockAnyPerson,

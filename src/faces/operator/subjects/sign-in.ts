@@ -8,18 +8,18 @@ import { Type } from '../../../core/runtime/type.ts';
 import {
   consumeInvitation,
   consumeRecoveryCode,
-  findInvitation,
-  hasRecoveryCode,
-  insertRecoveryCodes,
-} from '../../../core/store/access/invitations.ts';
-import { findPasskeys, insertPasskey, removePasskeyRow } from '../../../core/store/access/passkeys.ts';
-import {
   consumeTotpStep,
   findFactors,
+  findInvitation,
+  findPasskeys,
+  hasRecoveryCode,
+  insertPasskey,
+  insertRecoveryCodes,
   lockFactors,
   type Person,
   type PersonFactors,
   personOf,
+  removePasskeyRow,
   storePassword,
   takeMiss,
 } from '../../../core/store/access/people.ts';

@@ -5,7 +5,7 @@ import {
   removeSharedHome,
   SHARED_DIR,
   type SharedHome,
-} from '../../../core/store/embedded/list-databases.ts';
+} from '../../../core/store/embedded/cluster.ts';
 import { clip } from '../input/problems.ts';
 
 export { SHARED_DIR, type SharedHome };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { derivableAt, indexAt } from './derivation-index.ts';
-import { unixMs } from './time.ts';
+import { unixMs } from '../domain/time.ts';
+import { derivableAt, indexAt } from './derive-addresses.ts';
 
 const START = Date.UTC(2026, 10, 1);
 const END = Date.UTC(2059, 0, 1);
