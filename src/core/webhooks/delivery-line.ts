@@ -9,7 +9,12 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { type CallbackOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
-import { type LeasedDelivery, leaseDueDeliveries, returnDeliveries, type AttemptOutcome } from '../store/outbox/deliveries.ts';
+import {
+  type AttemptOutcome,
+  type LeasedDelivery,
+  leaseDueDeliveries,
+  returnDeliveries,
+} from '../store/outbox/deliveries.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';

@@ -3,13 +3,22 @@ import { projectInvoice } from '../../core/domain/event.ts';
 import { encodeId, firstIdOf, NIL_UUID } from '../../core/domain/ids.ts';
 import { INVOICE_STATUSES } from '../../core/domain/invoice.ts';
 import { Type } from '../../core/runtime/type.ts';
-import { findInvoicePage, findInvoiceByExternalId } from '../../core/store/ledger/invoices.ts';
+import { findInvoiceByExternalId, findInvoicePage } from '../../core/store/ledger/invoices.ts';
 import type { FieldError } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded, refuseKey } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { DEFAULT_LIMIT, inspectQuery, invalidQuery, MAX_LIMIT, pageAfter, readAfter, readLimit, wrongValue } from './read-query.ts';
+import {
+  DEFAULT_LIMIT,
+  inspectQuery,
+  invalidQuery,
+  MAX_LIMIT,
+  pageAfter,
+  readAfter,
+  readLimit,
+  wrongValue,
+} from './read-query.ts';
 import { readable } from './readable.ts';
 import { InvoiceListSchema } from './schemas.ts';
 

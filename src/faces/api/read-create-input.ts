@@ -1,9 +1,9 @@
 import { lineProblem, readReturnUrl } from '../../core/domain/brand/brand.ts';
 import { type InvoiceOptions, OPTION_NAMES } from '../../core/domain/invoice-options.ts';
-import { isLoopbackLink } from '../../core/domain/url.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../core/domain/money.ts';
 import { type Network, WIRE_ASSET, WIRE_NETWORK } from '../../core/domain/network.ts';
 import type { Price } from '../../core/domain/price.ts';
+import { isLoopbackLink } from '../../core/domain/url.ts';
 import { readJsonObject } from '../web/json-body.ts';
 import { type FieldError, Problem } from '../web/problem.ts';
 

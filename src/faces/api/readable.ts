@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { assertNever } from '../../core/domain/assert-never.ts';
 import type { ProjectedInvoice } from '../../core/domain/event.ts';
 import { decodeId, NIL_UUID } from '../../core/domain/ids.ts';
-import { type FoundInvoice, createInvoiceReader } from '../../core/store/ledger/invoices.ts';
+import { createInvoiceReader, type FoundInvoice } from '../../core/store/ledger/invoices.ts';
 import { Problem } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';

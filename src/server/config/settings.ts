@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { parseAddress } from '@quittance/tron/address';
-import { isLoopbackLink, parseUrl } from '../../core/domain/url.ts';
 import { type PinnedKeys, parsePinnedKeys } from '../../core/domain/manifest/manifest-signature.ts';
 import type { Network } from '../../core/domain/network.ts';
+import { isLoopbackLink, parseUrl } from '../../core/domain/url.ts';
 import { parseMasterKey } from '../../core/runtime/key-ring.ts';
 import { parseCidr } from '../../faces/operator/input/readers.ts';
 import { httpUrl, parseNode } from './node-entry.ts';

@@ -1,5 +1,5 @@
 import { retryableError } from '../../domain/errors.ts';
-import { showPendingEvents, findReplacement } from '../../payments/contract-states.ts';
+import { findReplacement, showPendingEvents } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
 import { createHeldBack, expireInvoices } from '../../payments/expire-invoices.ts';
 import type { Watching } from '../../payments/watching.ts';

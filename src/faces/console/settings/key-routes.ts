@@ -1,11 +1,16 @@
+import { SCOPES, type Scope, scopesOf } from '../../../core/domain/api-key.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import type { Text } from '../../../core/domain/message.ts';
-import { SCOPES, type Scope, scopesOf } from '../../../core/domain/api-key.ts';
 import type { Role } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
-import { type AdminKeyView, createAdminKeyOperation, listAdminKeysOperation, revokeAdminKeyOperation } from '../../operator/subjects/admin-keys.ts';
+import {
+  type AdminKeyView,
+  createAdminKeyOperation,
+  listAdminKeysOperation,
+  revokeAdminKeyOperation,
+} from '../../operator/subjects/admin-keys.ts';
 import { HAND_KEY_NAME } from '../../operator/subjects/invoices.ts';
 import { type CreatedKeyView, createKey, type KeyView, listKeys, revokeKey } from '../../operator/subjects/keys.ts';
 import { type MasterKeyView, showMasterKeys } from '../../operator/subjects/master-keys.ts';
@@ -15,7 +20,20 @@ import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, check, line, lines } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, type Badge, badge, type Column, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import {
+  alert,
+  type Badge,
+  badge,
+  type Column,
+  copyButton,
+  duration,
+  facts,
+  ltr,
+  number,
+  outside,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
 import { type Fields, needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';

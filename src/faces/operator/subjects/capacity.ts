@@ -9,7 +9,22 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { type CapacityProject, findCapacityProject, listReserved } from '../../../core/store/ledger/capacity.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-words.ts';
-import { type Field, id, list, maybe, number, of, part, type Shown, schemaOf, show, time, usdt, whole, yes } from '../fields.ts';
+import {
+  type Field,
+  id,
+  list,
+  maybe,
+  number,
+  of,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  time,
+  usdt,
+  whole,
+  yes,
+} from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { operation } from '../operation.ts';
 import { deciding, projectId } from '../option.ts';
