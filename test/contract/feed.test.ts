@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EVENT_TYPES } from '../../src/core/domain/event.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { requestClaim } from '../../src/core/payments/look-up-transaction.ts';
+import { requestClaim } from '../../src/core/store/ledger/checkout.ts';
 import { recordEvents } from '../../src/core/store/outbox/events.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';

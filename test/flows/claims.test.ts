@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { decodeId } from '../../src/core/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { requestClaim } from '../../src/core/payments/look-up-transaction.ts';
-import { findCheckoutInvoice } from '../../src/core/store/ledger/checkout.ts';
+import { findCheckoutInvoice, requestClaim } from '../../src/core/store/ledger/checkout.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { resolveTransfers } from '../../src/faces/operator/subjects/transfer-decisions.ts';
 import { listTransfers } from '../../src/faces/operator/subjects/transfers.ts';

@@ -45,7 +45,7 @@ export const findPause = answerOf(
  * Stores which addresses are frozen by blocks that can still be orphaned. An address whose state comes from an irreversible block doesn't
  * change.
  */
-export const setSeenFreezes = attemptOf(
+const setSeenFreezes = attemptOf(
   'contract-freeze-seen',
   `update addresses a set freeze_state = case when a.freeze_state is null then 'seen' end
    from (select coalesce(array_agg(decode(e, 'hex')), '{}') as accounts from unnest($2::text[]) e) s
@@ -54,7 +54,7 @@ export const setSeenFreezes = attemptOf(
 );
 
 /** Like `setSeenFreezes`, but for the contract's pause. */
-export const setSeenPause = attemptOf(
+const setSeenPause = attemptOf(
   'contract-pause-seen',
   `update chain_cursors set pause_state = case when pause_state is null then 'seen' end
    where network = $1 and (pause_state is null and $2::bool or pause_state = 'seen' and not $2::bool)`,
@@ -82,7 +82,7 @@ export const setPause = attemptOf(
 );
 
 /** The alarm text that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */
-export const REPLACED = 'the USDT contract emitted Deprecate';
+const REPLACED = 'the USDT contract emitted Deprecate';
 
 /** Returns the irreversible block in which Tether replaced the contract, or `null` if no such block was recorded. */
 export const findReplacement = answerOf(

@@ -12,7 +12,7 @@ import type { MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { addressColumn } from '../store/db/address-column.ts';
 import type { Sql } from '../store/db/database.ts';
-import { commandOf, rowOf } from '../store/db/rows-of.ts';
+import { rowOf } from '../store/db/rows-of.ts';
 import { sealColumn } from '../store/db/seal.ts';
 import {
   SEALED_EVENT,
@@ -34,6 +34,7 @@ import {
   sealedBefore,
   text,
 } from '../store/db/statement.ts';
+import { requestClaim } from '../store/ledger/checkout.ts';
 import { chainHead, HEAD, JOIN_HEAD } from '../store/ledger/payments.ts';
 import { payableAfter, stands } from '../store/ledger/standing.ts';
 
@@ -74,7 +75,7 @@ const columns = {
  * Finds the data for a look-up, given the checkout token. `txId` is 64 hex characters, or `null` if the payer gave no id. Returns `null` if
  * the link is unknown.
  */
-export const findLookup = rowOf(
+const findLookup = rowOf(
   'lookup-select',
   columns,
   `select ${listColumns(columns, 'i.', {
@@ -122,26 +123,6 @@ export const findLookup = rowOf(
      limit 1) t on true
    where i.checkout_token = $1`,
   (checkoutToken: string, txId: string | null) => [checkoutToken, txId],
-);
-
-/** Payers rarely need more than one or two corrections. */
-const MAX_OF_INVOICE = 3;
-/**
- * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page behind the link with a token. At most three
- * requests and claims are kept per invoice, and none for a paid one.
- */
-export const requestClaim = commandOf(
-  'claim-request',
-  `insert into claim_requests (project_id, invoice_id, network, tx_id)
-   select i.project_id, i.id, i.network, decode($2, 'hex') from invoices i
-   where i.checkout_token = $1 and i.status in ('PENDING', 'EXPIRED')
-     and (select count(*) from claim_requests r where r.network = i.network and r.project_id = i.project_id and r.invoice_id = i.id)
-       + (select count(*) from transfer_claims c where c.project_id = i.project_id and c.invoice_id = i.id) < ${MAX_OF_INVOICE}
-     and not exists (
-       select from transfer_claims c join transfers t on t.id = c.transfer_id
-       where c.project_id = i.project_id and c.invoice_id = i.id and t.tx_id = decode($2, 'hex'))
-   on conflict do nothing`,
-  (checkoutToken: string, txId: string) => [checkoutToken, txId],
 );
 
 export type TransactionQuestion = {

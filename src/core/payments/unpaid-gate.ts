@@ -58,7 +58,7 @@ const counts = {
   oldestLastMinuteAt: 'timestamptz?',
 } as const;
 
-export type Unpaid = UnpaidLimits & Row<typeof counts>;
+type Unpaid = UnpaidLimits & Row<typeof counts>;
 
 const NOTHING: Row<typeof counts> = { unpaid: 0, unpaidLastMinute: 0, oldestAt: null, oldestLastMinuteAt: null };
 
@@ -81,7 +81,7 @@ const mostOf = ({ maxUnpaid, maxUnpaidPerMinute }: UnpaidLimits) =>
  * Returns a project's limits and its number of unpaid invoices in the last 30 minutes, counting up to the higher limit. Returns `null` if
  * the project doesn't exist.
  */
-export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
+async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
   const found = await findUnpaidLimits(db, projectId);
   if (found === null) return null;
   const most = mostOf(found);

@@ -29,7 +29,7 @@ export type FollowDeps = ReadDeps & {
   held?: HeldBack;
 };
 
-export type Alarms = ReturnType<typeof createAlarms>;
+type Alarms = ReturnType<typeof createAlarms>;
 type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
 
 export function createAlarms({ db, network, log, metrics }: AlarmDeps) {

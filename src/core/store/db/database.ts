@@ -178,7 +178,7 @@ const CREATES = 'insert into invoices ';
  * Runs statements on a pool or on one connection. `onFailure` is called for each statement that fails. Errors in addition to PostgreSQL's:
  * `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`.
  */
-export function sqlOn(
+function sqlOn(
   queryable: pg.Pool | pg.ClientBase,
   { addressChecks, seals, onShortage, admission }: Watch = {},
   onFailure?: (error: unknown) => void,
@@ -299,7 +299,7 @@ async function inSession<Result>(
  * Runs `work` in the connection's open transaction and commits. After a failed statement, PostgreSQL responds to COMMIT with ROLLBACK but
  * without an error. So if `work` caught the failure, this throws `DATABASE_UNAVAILABLE`, because nothing was written.
  */
-export async function runToCommit<Result>(
+async function runToCommit<Result>(
   client: pg.ClientBase,
   work: (tx: Sql) => Promise<Result>,
   watch: Watch = {},

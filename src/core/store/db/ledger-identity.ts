@@ -233,7 +233,7 @@ export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> 
 }
 
 /** Records that the sealing key belongs to this ledger. */
-export const recordProof = commandOf(
+const recordProof = commandOf(
   'key-proof-record',
   'insert into ledger_proofs (key_id, mac) values ($1, $2) on conflict (key_id) do nothing',
   (keyId: string) => [keyId, sealOf(SEALED_PROOF, { keyId })],

@@ -473,7 +473,7 @@ const findRelease = answerOf(
 );
 
 /** Throws `CONFIG_INVALID` if the server is older than the oldest supported version. */
-export async function refuseOldServer(sql: Sql): Promise<void> {
+async function refuseOldServer(sql: Sql): Promise<void> {
   const release = await findRelease(sql);
   if (release === null || release.versionNumber >= OLDEST_POSTGRES * 10_000) return;
   throw new AppError(

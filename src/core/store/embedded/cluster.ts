@@ -5,16 +5,11 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 import type { Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, errorCode, explainFailure, readIfExists } from './error.ts';
-import { isServed } from './postmaster.ts';
+import { dataPath, isServed } from './postmaster.ts';
 import { canReach, removeAsOwner, runAs, type SystemUser } from './user.ts';
 
 export const SUPERUSER = 'quittance';
 export const DATABASE = 'quittance';
-
-/** The path of PostgreSQL's data directory. A cluster has its own directory, `home`, which also contains PostgreSQL's log. */
-export function dataPath(home: string): string {
-  return join(home, 'data');
-}
 
 /**
  * Finds the data directory's existing cluster, through the location file or in the default place. Returns undefined before the first start.

@@ -25,7 +25,6 @@ import { type Binaries, findBinaries, isOurs } from './binaries.ts';
 import {
   checkCluster,
   DATABASE,
-  dataPath,
   findCluster,
   LOCATION_FILE,
   readOrCreatePassword,
@@ -38,6 +37,7 @@ import { connectionPath, type PostgresConnection, tryToConnect, withClient } fro
 import { EmbeddedPostgresError, endedByItself, explainFailure } from './error.ts';
 import {
   CLUSTER_IN_USE,
+  dataPath,
   type Guardian,
   readPostmaster,
   SOCKET_DIR_PREFIX,

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { isRunning } from '../../runtime/processes.ts';
 import type { Binaries } from './binaries.ts';
-import { dataPath } from './cluster.ts';
 import { EmbeddedPostgresError, readIfExists } from './error.ts';
 import { runAs, type SystemUser, spawnError, spawnOptions } from './user.ts';
 
@@ -14,6 +13,11 @@ type Postmaster = { pid: number; socketDir: string; isReady: boolean };
 
 /** The prefix for our socket directories' names. */
 export const SOCKET_DIR_PREFIX = 'quittance-';
+
+/** The path of PostgreSQL's data directory. A cluster has its own directory, `home`, which also contains PostgreSQL's log. */
+export function dataPath(home: string): string {
+  return join(home, 'data');
+}
 
 /**
  * Reads postmaster.pid. Its lines are pid, data directory, start time, port, socket directory, listen address, shared memory, status.
@@ -83,7 +87,7 @@ const FAST_SHUTDOWN_MS = 5_000;
 const IMMEDIATE_SHUTDOWN_MS = 7_000;
 
 /** Requests a fast shutdown, and an immediate one if that takes too long. After an immediate shutdown, the next start replays the WAL. */
-export async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
+async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
   for (const [signal, patienceMs] of [
     ['INT', FAST_SHUTDOWN_MS],
     ['QUIT', IMMEDIATE_SHUTDOWN_MS],

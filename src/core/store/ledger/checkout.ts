@@ -5,7 +5,7 @@ import type { Network } from '../../domain/network.ts';
 import type { Price } from '../../domain/price.ts';
 import { SETTLING } from '../../domain/resolution.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf } from '../db/rows-of.ts';
+import { answerOf, commandOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import {
   SEALED_ADAPTER_ORDER,
@@ -231,4 +231,24 @@ export const readChainHeads = answerOf(
   `select ${listColumns(networkHead, 'c.', { head: HEAD })} from chain_cursors c ${JOIN_HEAD_BLOCK}`,
   () => [],
   (rows) => new Map(rows.map(({ network, head }) => [network, head])),
+);
+
+/** Payers rarely need more than one or two corrections. */
+const MAX_OF_INVOICE = 3;
+/**
+ * Records that a payer asked about a transaction (`txId`: 64 hex characters) on the page behind the link with a token. At most three
+ * requests and claims are kept per invoice, and none for a paid one.
+ */
+export const requestClaim = commandOf(
+  'claim-request',
+  `insert into claim_requests (project_id, invoice_id, network, tx_id)
+   select i.project_id, i.id, i.network, decode($2, 'hex') from invoices i
+   where i.checkout_token = $1 and i.status in ('PENDING', 'EXPIRED')
+     and (select count(*) from claim_requests r where r.network = i.network and r.project_id = i.project_id and r.invoice_id = i.id)
+       + (select count(*) from transfer_claims c where c.project_id = i.project_id and c.invoice_id = i.id) < ${MAX_OF_INVOICE}
+     and not exists (
+       select from transfer_claims c join transfers t on t.id = c.transfer_id
+       where c.project_id = i.project_id and c.invoice_id = i.id and t.tx_id = decode($2, 'hex'))
+   on conflict do nothing`,
+  (checkoutToken: string, txId: string) => [checkoutToken, txId],
 );
