@@ -371,7 +371,7 @@ create table chain_status (
   constraint chain_status_updated_at_bounds CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '2200-01-01 00:00:00+00'::timestamp with time zone))) NOT VALID
 );
 
--- Written by src/core/payments/look-up-transaction.ts
+-- Written by src/core/store/ledger/checkout.ts
 create table claim_requests (
   invoice_id uuid not null,
   network text not null,
