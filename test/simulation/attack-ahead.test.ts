@@ -211,3 +211,15 @@ test('nodes that stay behind are still read up to their newest blocks if the pre
   expect((await world.cursor()).number).toBeGreaterThanOrEqual(chain.solid().number - 60 - 25);
   expect(await world.inventions()).toEqual([]);
 });
+
+test('a preferred node that stays behind is not left if no other operator could agree', async () => {
+  const missed = await missMuch();
+  const { world, chain, nodes } = missed;
+  nodes.splice(2);
+  lagBy(missed, 120);
+  await world.run(150);
+  expect((await world.cursor()).number).toBeGreaterThanOrEqual(chain.solid().number - 150);
+  expect(await world.inventions()).toEqual([]);
+  // The pool would pause it, and then nobody could agree.
+  expect(world.reports.filter(({ reason }) => reason.includes('newest irreversible block'))).toEqual([]);
+});

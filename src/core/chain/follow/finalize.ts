@@ -50,13 +50,16 @@ export function createSolid(
     );
     return Math.max(base, solidHeightBy(producers, signed) ?? 0);
   };
-  /** Asks the node for its newest irreversible block, which must be on our chain. Costs one request. */
-  const ask = async (node: Node): Promise<void> => {
+  /**
+   * Asks the node for its newest irreversible block, which must be on our chain. Returns false if it isn't, and reports the node. Costs one
+   * request.
+   */
+  const ask = async (node: Node): Promise<boolean> => {
     const solid = await readNewestSolid(deps, node);
     if (!isKnownSolid(signers.known(), solid)) {
       const reason = `its irreversible block ${solid.number} (${solid.id}) is not signed by any known producer`;
       deps.pool.report(node, 'unverifiable', reason);
-      return;
+      return false;
     }
     deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
     const ours = window.blocks.find(({ number }) => number === solid.number);
@@ -69,9 +72,10 @@ export function createSolid(
         'contradicts',
         `its irreversible block ${solid.number} is ${solid.id}, but the ledger has ${ours.id}`,
       );
-      return;
+      return false;
     }
     if (solid.number > reported) reported = solid.number;
+    return true;
   };
   return {
     own,
@@ -79,10 +83,10 @@ export function createSolid(
     reported: () => reported,
     ask,
     /** Like `ask`, but forgets what other nodes have reported, because this node may lack those blocks. A failed request changes nothing. */
-    askOnly: async (node: Node) => {
+    askOnly: async (node: Node): Promise<boolean> => {
       const before = reported;
       reported = window.base().number;
-      await ask(node).catch((error: unknown) => {
+      return ask(node).catch((error: unknown) => {
         reported = before;
         throw error;
       });

@@ -6,7 +6,7 @@ import type { Watching } from '../../payments/watching.ts';
 import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
-import { createAvoidance, type Node } from '../nodes/node.ts';
+import { createAvoidance, type Node, ofDifferentOperators } from '../nodes/node.ts';
 import { describeNodes, recogniseNodes } from '../nodes/node-pool.ts';
 import { shippedCheckpoint } from '../proof/checkpoints.ts';
 import { loadProducers } from '../verify/producers.ts';
@@ -135,19 +135,21 @@ async function comeCloser(
 ): Promise<Turned> {
   const { deps, watching, parts, node, nodes } = turn;
   const { window, solid, quorum, head, catchUp, finalizer } = parts;
-  const [, next] = nodes;
   const place = () => [window.base().number, window.tip().number].join();
   deps.requestShare?.onBehind();
   progress.onBehind(positionOf(parts));
   const from = place();
   // This node may lack the block that another node has called irreversible.
   const furthest = solid.reported();
-  await solid.askOnly(node);
-  const left = solid.reported() - window.tip().number;
-  if (left <= CATCH_UP_BLOCKS && furthest - solid.reported() > CATCH_UP_BLOCKS && next !== undefined) {
-    // Otherwise, Quittance would keep following this node, and confirm every payment as late as the node shows it. A node that has many more
-    // blocks is still read, because the other one may not have them.
-    const reason = `its newest irreversible block is ${solid.reported()}, but another node has reported block ${furthest}`;
+  const isOnOurChain = await solid.askOnly(node);
+  const reaches = solid.reported();
+  const isLeftBehind = reaches - window.tip().number <= CATCH_UP_BLOCKS && furthest - reaches > CATCH_UP_BLOCKS;
+  const [next, ...others] = ofDifferentOperators(nodes.slice(1), deps.agreement);
+  const isDispensable = others.length + 1 >= ofDifferentOperators(nodes, deps.agreement).length;
+  // Otherwise, Quittance would keep following this node, and confirm every payment as late as the node shows it. A node that has many more
+  // blocks is still read, because the other one may not have them. So is a node whose operator is needed for an agreement.
+  if (isOnOurChain && isLeftBehind && next !== undefined && isDispensable) {
+    const reason = `its newest irreversible block is ${reaches}, but another node has reported block ${furthest}`;
     deps.pool.report(node, 'lagging', reason);
     parts.avoidance.avoid(node);
     await solid.ask(next);
