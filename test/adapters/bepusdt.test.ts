@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeId } from '../../src/core/domain/ids.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import {
@@ -181,6 +182,14 @@ test('a shop that refused status 3 for an hour is not told of it after status 2'
   await after(12 * 3_600_000);
   await eventually(rows, (deliveries) => deliveries.every(({ status }) => status === 'delivered'));
   expect(told().at(-1)).toBe(2);
+  // Both may have been attempted at once.
+  await runSql(
+    service,
+    `update delivery_attempts set attempted_at = attempted_at + interval '1 day' where status is null`,
+  );
+  const env = { DATABASE_URL: service.connectionString };
+  const listed = await runCli(['webhook', 'list', '--project', service.project.projectId], { env });
+  expect(listed.stdout).toContain(', not sent');
 });
 
 test('an order of epusdt whose time is up is notified to nobody: its plugins take every callback for a payment', async () => {

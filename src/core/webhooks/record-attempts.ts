@@ -137,8 +137,12 @@ export function hasArrived({ kind, status }: AttemptOutcome): boolean {
 /** Records that an order's shop is down, or that the shop has responded after an outage, even if this process didn't see the outage. */
 function noteCallback(expediter: RecordDeps['expediter'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
-  if (outcome.kind === 'delivered' && !hasArrived(outcome)) return;
   const since = expediter.failingSince(target);
+  // It shows nothing about the shop, so the next probe must follow if this was one.
+  if (outcome.kind === 'delivered' && !hasArrived(outcome)) {
+    if (since !== null) expediter.onFailure(target, since, now);
+    return;
+  }
   if (isOutage(outcome)) expediter.onFailure(target, since ?? now, now);
   else if (since !== null || (outcome.kind === 'delivered' && attempt > 1)) expediter.onReturn(target, now);
 }
@@ -196,7 +200,7 @@ function logOutcome(
         'the endpoint returned a web page; the receiver may never see the webhook',
       );
     }
-    if (!isOurs) {
+    if (!isOurs && hasArrived(outcome)) {
       log.warn(namesOf(delivery), 'webhook delivered after its lease expired; the endpoint may receive it twice');
     } else if (log.isLevelEnabled('debug')) {
       log.debug({ ...namesOf(delivery), status, latencyMs }, 'webhook delivered');

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { encodeId } from '../../core/domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../../core/domain/money.ts';
 import type { Network } from '../../core/domain/network.ts';
@@ -34,7 +33,7 @@ export function createAmountRefusals({ db, log, metrics, now }: RefusalDeps) {
       const detail = `${what} ${await adviseAddresses({ db, now }, projectId)}`;
       log.warn({ project, network, amount }, detail);
       await noteRefusedAmount(db, projectId, requestedMicro, now());
-      await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
+      await raiseAlarm(db, network, { kind: 'capacity-low', subject: project, detail });
     } catch (error) {
       throttle.forget(projectId);
       log.warn({ err: error, project }, 'could not raise the alarm about a refused invoice');
@@ -65,7 +64,7 @@ export function createUnpaidRefusals({ db, log, metrics, now }: RefusalDeps) {
         rule === 'unpaid' ? ['the last 30 minutes', '--max-unpaid'] : ['the last minute', '--max-unpaid-per-minute'];
       const detail = `${project} has reached its limit of ${limit} unpaid invoices from ${span}.${amount} Quittance refuses new invoices (TOO_MANY_UNPAID). If the shop does not have that many sales, someone is flooding it with orders: limit the number of orders per visitor in the shop (see docs/explained/amounts.md). If the shop is running a sale, raise the limit: quittance project update ${project} ${option} ${limit * 2}`;
       log.warn({ project, network, rule, limit }, detail);
-      await raiseAlarm(db, network, { id: randomUUID(), kind: 'order-flood', subject: project, detail });
+      await raiseAlarm(db, network, { kind: 'order-flood', subject: project, detail });
     } catch (error) {
       throttle.forget(projectId);
       log.warn({ err: error, project }, 'could not raise the alarm about an order flood');

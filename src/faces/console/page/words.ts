@@ -145,10 +145,10 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'request list': ['/requests', 'Requests'],
   'chain acknowledge': ['/chain', 'Chain'],
   'chain producers': ['/chain/producers', 'Block producers'],
-  'chain rescan': ['/chain/rescan', 'Chain, “Rescan”'],
-  'chain verify': ['/chain/verify', 'Chain, “Compare”'],
+  'chain rescan': ['/chain/rescan', 'Chain: Rescan'],
+  'chain verify': ['/chain/verify', 'Chain: Compare'],
   'audit verify': ['/settings/audit', 'Audit log'],
-  backup: ['/settings/system', 'System, “Backups”'],
+  backup: ['/settings/system', 'System: Backups'],
   'webhook test': ['/webhooks', 'Webhooks'],
   'webhook update': ['/webhooks', 'Webhooks'],
   'webhook enable': ['/webhooks', 'Webhooks'],
@@ -161,7 +161,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'project update': ['/settings/project', 'Project'],
   'project unarchive': ['/settings/projects', 'Archived projects'],
   doctor: ['/settings/doctor', 'Doctor'],
-  reconcile: ['/addresses', 'Addresses, “Compare”'],
+  reconcile: ['/addresses', 'Addresses: Compare'],
 };
 
 /** The page about a step's subject, by its command. `ID` stands for the subject. Some links are only for ids of one kind. */

@@ -277,7 +277,7 @@ const ATTEMPTS: readonly Column<AttemptView>[] = [
 
 function answerOf({ status, error, webPage }: AttemptView): Html | string {
   if (error !== null) return outside(error, 100);
-  return webPage === null ? String(status) : html`${status} ${badge('web page', 'CONFIRMING')}`;
+  return webPage === null ? String(status ?? 'not sent') : html`${status} ${badge('web page', 'CONFIRMING')}`;
 }
 
 /** Shows the outcome of a test immediately. */

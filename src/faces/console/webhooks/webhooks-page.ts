@@ -93,8 +93,8 @@ function undelivered({ undelivered, isUndeliveredMore }: ListedEndpointView): st
 function attemptOf(attempt: ListedEndpointView['lastAttempt']): Html | string {
   if (attempt === null) return 'none yet';
   const { attemptedAt, status, error, webPage } = attempt;
-  const answer =
-    webPage === null ? `returned ${status}` : html`returned ${status}, the web page “${outside(webPage, 80)}”`;
+  const returned = status === null ? 'not sent' : `returned ${status}`;
+  const answer = webPage === null ? returned : html`returned ${status}, the web page “${outside(webPage, 80)}”`;
   return html`${time(attemptedAt)} <small class="hint">${error === null ? answer : outside(error, 60)}</small>`;
 }
 

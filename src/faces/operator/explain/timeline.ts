@@ -345,7 +345,7 @@ function describeRun(
     data: {
       ...namesOf(delivery),
       ...(before === 0 ? {} : { firstAttempt: run[0]?.attempt, firstAt: run[0] && toIso(run[0].at) }),
-      ...{ attempt, status, error, isDelivered: error === null },
+      ...{ attempt, status, error, isDelivered: error === null && status !== null },
     },
   }));
 }

@@ -409,7 +409,7 @@ export function statusText({ status, failingSince, pausedUntil, disabledReason }
 function lastAttemptText({ lastAttempt }: Pick<ListedEndpointView, 'lastAttempt'>): string {
   if (lastAttempt === null) return 'none';
   const { attemptedAt, status, error } = lastAttempt;
-  return `${isoMinute(attemptedAt)}, ${error?.split(':', 1)[0] ?? `delivered, ${status}`}`;
+  return `${isoMinute(attemptedAt)}, ${error?.split(':', 1)[0] ?? (status === null ? 'not sent' : `delivered, ${status}`)}`;
 }
 
 /** Adds each endpoint's recent activity. */
