@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { coveredValues, sealColumn, sealedTable, splitSeal } from '../../src/core/store/db/seal.ts';
 import { createSealer } from '../../src/core/store/db/seals.ts';
@@ -17,7 +18,11 @@ const ROW = {
   ...{ amount: 10n ** 30n, bytes: null as Buffer | null, at: new Date('2026-11-28T10:00:00.001Z') },
 };
 
-const { client } = await databaseOfFile();
+const { database } = await databaseOfFile();
+// The service's user may run the SQL.
+const client = new pg.Client(database.connection);
+await client.connect();
+afterAll(() => client.end());
 
 async function sealTextOf(row: typeof ROW, mac: Buffer | null): Promise<string> {
   const { id, note, other, tags, detail, paid, tries, position, amount, bytes, at } = row;

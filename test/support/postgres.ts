@@ -44,12 +44,15 @@ async function createUntil(
   const database = await createTestDatabase();
   const db = openTestDatabase({ connection: user === 'owner' ? database.owner : database.connection }, poolSize);
   const client = new pg.Client(database.owner);
-  await client.connect();
   end(async () => {
-    await db.close();
-    await client.end();
-    await database.drop();
+    try {
+      await db.close();
+      await client.end();
+    } finally {
+      await database.drop();
+    }
   });
+  await client.connect();
   return { database, db, client };
 }
 

@@ -70,8 +70,8 @@ export type HeldBack = {
 };
 
 /** With more orders than this, each round finds the oldest of them again, so other orders expire more slowly. */
-const MAX = 10_000;
-const BACKOFF = { firstMs: 5000, longestMs: 300_000 };
+const MAX_HELD_BACK = 10_000;
+const HELD_BACK_PAUSES = { firstMs: 5000, longestMs: 300_000 };
 
 export function createHeldBack(nowMs = () => performance.now()): HeldBack {
   const held = new Map<string, { reason: string; failures: number; untilMs: number }>();
@@ -84,7 +84,12 @@ export function createHeldBack(nowMs = () => performance.now()): HeldBack {
       for (const id of gone) if (!failed.has(id)) held.delete(id);
       for (const [id, reason] of failed) {
         const failures = (held.get(id)?.failures ?? 0) + 1;
-        keepNewest(held, id, { reason, failures, untilMs: nowMs() + backoffMs(failures, BACKOFF) }, MAX);
+        keepNewest(
+          held,
+          id,
+          { reason, failures, untilMs: nowMs() + backoffMs(failures, HELD_BACK_PAUSES) },
+          MAX_HELD_BACK,
+        );
       }
     },
   };

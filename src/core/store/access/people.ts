@@ -252,7 +252,7 @@ export const insertPasskey = attemptOf(
   ],
 );
 
-/** Returns a person's first 100 passkeys. All queries in this file ignore rows that were inserted without the master key. */
+/** Returns a person's first 100 passkeys. All queries for passkeys ignore rows that were inserted without the master key. */
 export const findPasskeys = answerOf(
   'passkey-list',
   passkey,

@@ -450,6 +450,7 @@ async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
 
 const TURN_POLL_MS = 100;
 
+/** Takes the lock, if it's free, until the connection ends. */
 const tryLock = conditionOf('migrate-turn', `pg_try_advisory_lock(${UPGRADE_LOCK})`);
 
 const findHolders = rowsOf(

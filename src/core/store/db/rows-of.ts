@@ -66,7 +66,7 @@ export function changesOf<Values extends readonly unknown[]>(
   return answerOf(name, { isDone: 'bool' }, `${text} returning true as is_done`, bind, ({ length }) => length);
 }
 
-/** Like `changesOf`, for a statement that changes one row or, if its condition no longer holds, none. */
+/** Like `changesOf`, but returns whether the statement changed any row. */
 export function attemptOf<Values extends readonly unknown[]>(
   name: string,
   text: string,

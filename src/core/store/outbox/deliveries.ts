@@ -210,7 +210,8 @@ export const findOldestUndelivered = answerOf(
 
 /**
  * An attempt's outcome. `nextAttemptAt` is set after a failure; null means that this was the last attempt. `status` is the HTTP status.
- * `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response.
+ * `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response. A callback that was no longer needed is
+ * `delivered` without a status, and `answer` says why.
  */
 export type AttemptOutcome = {
   delivery: LeasedDelivery;
@@ -290,8 +291,8 @@ export async function recordOutcomes(
 }
 
 /**
- * Maximum number of attempts per delivery. Beyond this number, attempts are made only on schedule, so that the attempt log doesn't grow
- * without limit.
+ * A delivery is expedited only while it's allowed fewer attempts than this. Further attempts are made only on schedule, so that the attempt
+ * log doesn't grow without limit.
  */
 const MOST_EARLY_ATTEMPTS = 240;
 /** For each endpoint, this many deliveries are considered, soonest first. After a short outage, no more than this many are waiting. */

@@ -69,7 +69,7 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
 }
 
 // Assigns a batch's positions in one step. The row of a project's stream stays locked until the commit, so the next writer gets its
-// positions only after these have been committed or rolled back. Thus positions are committed in order and without gaps. Projects are
+// positions only after these have been committed or rolled back. Thus positions are committed in order, and without gaps except after a restore. Projects are
 // locked in the order of their ids, so that two batches can't deadlock.
 /**
  * Records events for the feed. The caller must plan their deliveries. A reader that sees position n in a project can also read everything
