@@ -38,7 +38,7 @@ export function explainDatabaseError(
 }
 
 const NOT_GRANTED =
-  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the table owner\'s URL. For all other commands, make the user in DATABASE_URL a member of the quittance_runtime role, and run "quittance migrate" with DATABASE_OWNER_URL';
+  'commands that change tables (migrate, restore, restore accept, backup --final, ledger seal, master-key rotate) need DATABASE_OWNER_URL, the table owner\'s URL. For all other commands, make the user in DATABASE_URL a member of the quittance_runtime role, and run "quittance migrate" with DATABASE_OWNER_URL';
 const NOT_OWNED =
   'use the URL of the database user that owns the database and its tables (to change the owner: "alter database … owner to …")';
 

@@ -129,7 +129,7 @@ export function isOutage(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' && (!isCallback(outcome) || AWAY.test(outcome.error ?? ''));
 }
 
-/** Whether the target accepted the attempt. A callback that was no longer needed counts as delivered, but was never sent. */
+/** Whether the target accepted the attempt. Returns false for a callback that was no longer needed: it's `delivered`, but was never sent. */
 export function hasArrived({ kind, status }: AttemptOutcome): boolean {
   return kind === 'delivered' && status !== null;
 }
@@ -138,7 +138,7 @@ export function hasArrived({ kind, status }: AttemptOutcome): boolean {
 function noteCallback(expediter: RecordDeps['expediter'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
   const since = expediter.failingSince(target);
-  // It shows nothing about the shop, so the next probe must follow if this was one.
+  // A callback that wasn't sent shows nothing about the shop. If it was a probe, the next one must be scheduled.
   if (outcome.kind === 'delivered' && !hasArrived(outcome)) {
     if (since !== null) expediter.onFailure(target, since, now);
     return;

@@ -45,7 +45,7 @@ export async function sendCallback({ sender, localTargets }: SendDeps, told: Tol
 /** A shop that sees the callback of an expired order after the one of its payment would take the paid order for expired. */
 const OVERTAKEN: SendResult = {
   ...{ kind: 'delivered', status: null, latencyMs: 0 },
-  answer: Buffer.from('not sent: the order has been paid since'),
+  answer: Buffer.from('not sent, because the order was paid in the meantime'),
 };
 
 /** epusdt expects `ok` and EPay `success`; each accepts both. PHP may add whitespace and a byte order mark. */

@@ -146,7 +146,7 @@ type Declared<Of extends Record<Defaults, unknown>, Input extends TSchema, Wante
   (Given<Static<Input>> extends Wanted ? unknown : { read: unknown });
 
 /**
- * Declares an operation. By default, it wants its input as it was given, and its view is the outcome of its use case, or the `view` field of
+ * Declares an operation. By default, the use case gets its input unchanged, and its view is the outcome of its use case, or the `view` field of
  * that outcome. The help of its command says the same as its summary.
  */
 export function operation<

@@ -146,7 +146,7 @@ async function comeCloser(
   const isLeftBehind = reaches - window.tip().number <= CATCH_UP_BLOCKS && furthest - reaches > CATCH_UP_BLOCKS;
   const [next, ...others] = ofDifferentOperators(nodes.slice(1), deps.agreement);
   const isDispensable = others.length + 1 >= ofDifferentOperators(nodes, deps.agreement).length;
-  // Otherwise, Quittance would keep following this node, and confirm every payment as late as the node shows it. A node that has many more
+  // Without this check, Quittance would keep following this node, and confirm every payment as late as the node shows it. A node that has many more
   // blocks is still read, because the other one may not have them. So is a node whose operator is needed for an agreement.
   if (isOnOurChain && isLeftBehind && next !== undefined && isDispensable) {
     const reason = `its newest irreversible block is ${reaches}, but another node has reported block ${furthest}`;

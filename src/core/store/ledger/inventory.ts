@@ -202,7 +202,7 @@ const OF_DELIVERIES = ['webhook.tested', 'webhook.rotated', 'deliveries.replayed
 
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
-  // The sealed values of a key are permanent, so a changed field, such as a note, explains nothing.
+  // A key's sealed columns never change, so `key.changed` explains no difference.
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null', besides: ['key.changed'] }),
   settingsOf(SEALED_ENDPOINT, 'whe', { besides: [...OF_DELIVERIES, 'webhook.enabled', 'webhook.disabled'] }),
   // This is a separate kind because it was added later: a row that isn't on a page yet needs no log entry.

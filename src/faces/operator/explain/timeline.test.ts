@@ -28,5 +28,5 @@ test('after its outcome the next one is due', () => {
 
 test('a callback that was no longer needed has no HTTP status', () => {
   expect(describeOutcome({ status: 204, error: null })).toBe('delivered, HTTP 204');
-  expect(describeOutcome({ status: null, error: null })).toBe('not sent, because the order had been paid');
+  expect(describeOutcome({ status: null, error: null })).toBe('not sent, because the order was paid in the meantime');
 });

@@ -394,7 +394,7 @@ type Outcome = Pick<ExplainedAttempt, 'status' | 'error'>;
 /** Returns a text such as `delivered, HTTP 204`, or the error. Errors begin with the HTTP status if there was one. */
 export function describeOutcome({ status, error }: Outcome): string {
   if (error !== null) return shorten(error, 200);
-  return status === null ? 'not sent, because the order had been paid' : `delivered, HTTP ${status}`;
+  return status === null ? 'not sent, because the order was paid in the meantime' : `delivered, HTTP ${status}`;
 }
 
 function lastOf({ lastStatus, lastError }: DescribedDelivery['delivery']): Outcome {

@@ -357,7 +357,7 @@ const MARGIN_MS = 60_000;
 type ActDeps = { db: Database; now(): UnixMs };
 
 /**
- * Waits for transactions that are writing a project's events, because they plan nothing for an endpoint that is still disabled. Until this
+ * Waits for transactions that are writing a project's events, because they schedule no deliveries for an endpoint that is still disabled. Until this
  * transaction ends, no others begin.
  */
 const lockEventStream = commandOf(
