@@ -42,7 +42,7 @@ test('the URLs of single orders are probed without reading the whole backlog', a
   const endpoint = await world.addEndpoint('http://127.0.0.1:1/');
   await fill(endpoint, `'http://shop.example/' || n`);
   const urls = Array.from({ length: 20 }, (_, n) => `http://shop.example/${n * 200 + 7}`);
-  const { text = '' } = allStatements.find(({ name }) => name === 'delivery-hasten-waiting') ?? {};
+  const { text = '' } = allStatements.find(({ name }) => name === 'delivery-expedite-waiting') ?? {};
   const given = [urls.map(() => endpoint.id), urls.map(() => false), urls.map(() => null), new Date(NOW), urls];
   await world.sql('begin');
   const [row] = await world.sql(`explain (analyze, format json) ${text}`, given);

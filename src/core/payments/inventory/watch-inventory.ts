@@ -294,10 +294,10 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
 /** `audit` is the audit log's last entry at that time. `rows` contains a digest of each row's state, by `TABLE:ID`. */
 type Settings = { audit: number; rows: Record<string, string> };
 /**
- * `name` is the row's name in the audit log. `digest` is `null` if the row's seal is wrong, so that its state doesn't count. `besides`
- * contains further actions that explain changes to any row in its table.
+ * `name` is the row's name in the audit log. `digest` is `null` if the row's seal is wrong, so that its state doesn't count. `neutral`
+ * contains the actions on a row that don't change it, and so explain no change.
  */
-type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
+type Found = { table: string; id: string; name: string; digest: string | null; neutral: readonly RecordedAction[] };
 
 const PAGE = 1;
 const OF_ALL_ROWS: readonly RecordedAction[] = [
@@ -338,8 +338,8 @@ async function compareSettings(keeping: Keeping): Promise<void> {
     const kept = digest ?? before.rows[key];
     if (kept !== undefined) after.rows[key] = kept;
   }
-  for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
-    if (isOfAll || isExplained({ table, id, name, besides }, done)) continue;
+  for (const { key, table, id, name, was, isGone, neutral } of differences(before, found)) {
+    if (isOfAll || isExplained({ table, id, name, neutral }, done)) continue;
     after.rows[key] = was;
     await tellUnexplained(keeping, { table, id, name, isGone });
   }
@@ -358,8 +358,8 @@ function byName(actions: readonly Pick<OperatorAction, 'subject' | 'action'>[]):
   return kinds;
 }
 
-function isExplained({ table, id, name, besides }: Omit<Found, 'digest'>, done: Done): boolean {
-  return done.has(`${table}:${id}`) || [...(done.get(name) ?? [])].some((action) => !besides.includes(action));
+function isExplained({ table, id, name, neutral }: Omit<Found, 'digest'>, done: Done): boolean {
+  return done.has(`${table}:${id}`) || [...(done.get(name) ?? [])].some((action) => !neutral.includes(action));
 }
 
 /** Reports that the page and a row were reset to an earlier state. The row matches that state, although it has been changed since then. */
@@ -389,7 +389,7 @@ function readPage(content: Buffer): Settings {
 
 async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
-  for (const { table, part, prefix, besides, read } of SETTING_TABLES) {
+  for (const { table, part, prefix, neutral, read } of SETTING_TABLES) {
     for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
       const rows = await read(tx, network, after);
       for (const { id, ownerId, account, state, seal } of rows) {
@@ -400,7 +400,7 @@ async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, 
           table,
           id,
           digest,
-          besides,
+          neutral,
           name: prefix === null ? text : encodeId(prefix, ownerId),
         });
       }
@@ -416,7 +416,7 @@ function differences(before: Settings, found: ReadonlyMap<string, Found>) {
     const row = found.get(key);
     if (row?.digest === null || row?.digest === was) return [];
     const [table = '', id = ''] = key.split(':');
-    return [{ key, table, id, was, name: row?.name ?? key, besides: row?.besides ?? [], isGone: row === undefined }];
+    return [{ key, table, id, was, name: row?.name ?? key, neutral: row?.neutral ?? [], isGone: row === undefined }];
   });
 }
 

@@ -180,14 +180,14 @@ type SettingRow = Row<ReturnType<typeof shape>>;
 
 /**
  * A kind of settings. `prefix` is the prefix of its ids in the audit log; addresses appear there as text, and account keys don't appear at
- * all. `besides` contains actions on a row that don't change it.
+ * all. `neutral` contains actions on a row that don't change it.
  */
 type SettingTable = {
   table: string;
   /** The part of a row to compare. If it's empty, the comparison covers the sealed values and whether the row has ended. */
   part: string;
   prefix: IdPrefix | null;
-  besides: readonly RecordedAction[];
+  neutral: readonly RecordedAction[];
   /** Returns a network's next 1,000 rows after an id. */
   read(db: Sql, network: Network, after: string): Promise<SettingRow[]>;
 };
@@ -203,25 +203,25 @@ const OF_DELIVERIES = ['webhook.tested', 'webhook.rotated', 'deliveries.replayed
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   // A key's sealed columns never change, so `key.changed` explains no difference.
-  settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null', besides: ['key.changed'] }),
-  settingsOf(SEALED_ENDPOINT, 'whe', { besides: [...OF_DELIVERIES, 'webhook.enabled', 'webhook.disabled'] }),
+  settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null', neutral: ['key.changed'] }),
+  settingsOf(SEALED_ENDPOINT, 'whe', { neutral: [...OF_DELIVERIES, 'webhook.enabled', 'webhook.disabled'] }),
   // This is a separate kind because it was added later: a row that isn't on a page yet needs no log entry.
   settingsOf(SEALED_ENDPOINT, 'whe', {
     ...{ part: 'disabled', state: '(t.disabled_at is not null)::text' },
-    besides: [...OF_DELIVERIES, 'webhook.changed'],
+    neutral: [...OF_DELIVERIES, 'webhook.changed'],
   }),
   settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
   }),
-  settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE, besides: ['channel.tested'] }),
+  settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE, neutral: ['channel.tested'] }),
   settingsOf(SEALED_ADMIN_KEY, 'adm', {
     ...{ where: OF_NONE, isEnded: 't.revoked_at is not null' },
-    besides: ['admin-key.changed'],
+    neutral: ['admin-key.changed'],
   }),
   settingsOf(SEALED_PERSON, 'usr', {
     ...{ where: OF_NONE, isEnded: 't.removed_at is not null' },
-    besides: ['session.refused', 'passkey.added', 'passkey.removed'],
+    neutral: ['session.refused', 'passkey.added', 'passkey.removed'],
   }),
   settingsOf(SEALED_PASSKEY, 'usr', {
     ...{
@@ -230,7 +230,7 @@ export const SETTING_TABLES: readonly SettingTable[] = [
       id: `(encode(t.id, 'hex') collate "C")`,
       ownerId: 't.person_id',
     },
-    besides: ['session.refused', 'passkey.added', 'user.invited', 'user.joined', 'user.changed'],
+    neutral: ['session.refused', 'passkey.added', 'user.invited', 'user.joined', 'user.changed'],
   }),
 ];
 
@@ -245,9 +245,9 @@ function settingsOf(
     ownerId = 't.id',
     part = '',
     state = contentColumn(table, 't.', isEnded),
-    besides = [],
+    neutral = [],
   }: Partial<Record<'where' | 'isEnded' | 'account' | 'id' | 'ownerId' | 'part' | 'state', string>> & {
-    besides?: readonly RecordedAction[];
+    neutral?: readonly RecordedAction[];
   } = {},
 ): SettingTable {
   const read = rowsOf(
@@ -257,5 +257,5 @@ function settingsOf(
      from ${table.name} t where ${where} and ${id} > $2 order by ${id} limit 1000`,
     (network: Network, after: string) => [network, after],
   );
-  return { table: table.name, part, prefix, besides, read };
+  return { table: table.name, part, prefix, neutral, read };
 }

@@ -365,7 +365,7 @@ const pendingAt = (due: '<=' | '>') => `(
  * responded to during its outage aren't expedited. `returnedAt` is the previous recovery. Returns when each delivery had been due.
  */
 export const bringDeliveriesForward = rowsOf(
-  'delivery-hasten-waiting',
+  'delivery-expedite-waiting',
   { eventId: 'uuid', endpointId: 'uuid', callbackUrl: 'text?', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (
      select w.id, asked.url, asked.is_back, coalesce(asked.returned_at, '-infinity') as returned_at, asked.is_rare
