@@ -52,7 +52,7 @@ function explain(failure: unknown, { dataDir }: Config): unknown {
 /** After a failed start, the process gets this long, twice, to exit on its own. */
 const EXIT_MS = 500;
 
-/** Loads the code while PostgreSQL is starting, because both take a few hundred milliseconds. */
+/** Starts PostgreSQL first and loads the code meanwhile, because both take a few hundred milliseconds. */
 async function run(
   config: Config,
   log: Logger,
@@ -61,11 +61,12 @@ async function run(
 ): Promise<Started> {
   const parts = createParts();
   let hasLoaded = false;
+  const starting = parts.add(startDatabase(config, log, fail));
   const loading = load().finally(() => {
     hasLoaded = true;
   });
   try {
-    const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), loading]);
+    const [database, start] = await Promise.all([starting, loading]);
     const { healthUrl } = await parts.add(start(config, log, database));
     return { healthUrl, stop: parts.stop };
   } catch (error) {

@@ -381,14 +381,14 @@ const CANCELLED = '57014';
  */
 function watchBlockers(db: Database, pid: number, mostMs: number) {
   let found: Row<typeof blocker>[] = [];
-  let isOver = false;
+  const over = new AbortController();
   let isCancelled = false;
   const look = async () => {
     for (let blockedMs = 0; ; ) {
-      await delay(LOOK_MS);
-      if (isOver) return;
+      await delay(LOOK_MS, undefined, { signal: over.signal }).catch(() => undefined);
+      if (over.signal.aborted) return;
       const now = await findBlockers(db, pid).catch(() => []);
-      if (now.length === 0 || isOver) continue;
+      if (now.length === 0 || over.signal.aborted) continue;
       found = now;
       blockedMs += LOOK_MS;
       if (blockedMs < mostMs) continue;
@@ -406,7 +406,7 @@ function watchBlockers(db: Database, pid: number, mostMs: number) {
       return BLOCKED.some(is) || (isCancelled && is(CANCELLED));
     },
     end: async () => {
-      isOver = true;
+      over.abort();
       await looking;
     },
   };
