@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import type { BenchContext } from '../bench-context.ts';
+import { serviceModuleOf } from '../build.ts';
 import { ask, startScript } from '../child.ts';
 import { BENCH_MASTER_KEY } from '../master-key.ts';
 import { sum, untilSolid } from './catch-up.ts';
@@ -68,8 +68,11 @@ export async function measureLive(
   const client = new pg.Client(shop.connection);
   await client.connect();
   try {
-    const module = join(dirname(command), '..', 'dist', 'service.js');
-    const servicePlan: FastServicePlan = { module, connection: shop.connection, blockMs: BLOCK_MS };
+    const servicePlan: FastServicePlan = {
+      module: serviceModuleOf(command),
+      connection: shop.connection,
+      blockMs: BLOCK_MS,
+    };
     const [service] = await startScript('./ingest/fast-service.ts', {
       BENCH_SERVICE: JSON.stringify(servicePlan),
       // Not used, because the plan contains the connection. Without this variable, the service refuses a subset of the roles.

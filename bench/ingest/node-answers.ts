@@ -55,6 +55,8 @@ export function answerOf(view: View, call: string, parameters: Parameters): Answ
       return getLogs(view, parameters);
     case 'listwitnesses':
       return json(witnesses(view));
+    case 'getchainparameters':
+      return json({ chainParameter: [{ key: 'getEnergyFee', value: 100 }] });
     case 'getaccount':
       return json(account(view, String(parameters['address'])));
     case 'triggerconstantcontract':

@@ -1,6 +1,6 @@
-import { dirname, join } from 'node:path';
 import pg from 'pg';
 import type { BenchContext } from '../bench-context.ts';
+import { serviceModuleOf } from '../build.ts';
 import { ask, type Child, startScript } from '../child.ts';
 import { untilSolid } from '../ingest/catch-up.ts';
 import type { ChainServerPlan } from '../ingest/chain-server.ts';
@@ -80,8 +80,7 @@ export async function startWorld(
   const services: World['services'] = [];
   let url = '';
   for (const roles of processes) {
-    const module = join(dirname(command), '..', 'dist', 'service.js');
-    const plan: FastServicePlan = { module, connection: shop.connection, blockMs: BLOCK_MS };
+    const plan: FastServicePlan = { module: serviceModuleOf(command), connection: shop.connection, blockMs: BLOCK_MS };
     const [service, ready] = await startScript<{ url: string | null }>('./ingest/fast-service.ts', {
       BENCH_SERVICE: JSON.stringify(plan),
       ...SETTINGS,
