@@ -379,10 +379,13 @@ test('events on both sides of the gap that a restore leaves are listed, counted 
   expect(await json('webhook', 'enable', endpoint.whe)).toMatchObject({ missed: 1 });
 });
 
-test('an event whose transaction ends while its endpoint is being enabled counts as missed', async () => {
+test.each([
+  ['an event', true],
+  ['a project’s first event', false],
+])('%s whose transaction ends while its endpoint is being enabled counts as missed', async (_, hasEarlier) => {
   const project = await newProject();
   const endpoint = await newEndpoint(project.projectId);
-  await newEvent(project, Date.now());
+  if (hasEarlier) await newEvent(project, Date.now());
   await json('webhook', 'disable', endpoint.whe);
   const enabled = await withClient(database.owner, async (client) => {
     await client.query('begin');

@@ -69,8 +69,9 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
 }
 
 // Assigns a batch's positions in one step. The row of a project's stream stays locked until the commit, so the next writer gets its
-// positions only after these have been committed or rolled back. Thus positions are committed in order, and without gaps except after a restore. Projects are
-// locked in the order of their ids, so that two batches can't deadlock.
+// positions only after these have been committed or rolled back. Thus positions are committed in order. They have no gaps, except after a
+// restore, and at the start if an endpoint was enabled before the first event. Projects are locked in the order of their ids, so that two
+// batches can't deadlock.
 /**
  * Records events for the feed. The caller must plan their deliveries. A reader that sees position n in a project can also read everything
  * below it. Other writers for the same projects have to wait until the caller's transaction ends, so it should end soon.

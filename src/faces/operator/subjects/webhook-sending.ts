@@ -358,11 +358,12 @@ type ActDeps = { db: Database; now(): UnixMs };
 
 /**
  * Waits for transactions that are writing a project's events, because they schedule no deliveries for an endpoint that is still disabled. Until this
- * transaction ends, no others begin.
+ * transaction ends, no others begin. If the project has no events yet, this skips its first position, because a row that doesn't exist can't be locked.
  */
 const lockEventStream = commandOf(
   'endpoint-desk-stream-lock',
-  'select from event_streams where project_id = $1 for update',
+  `insert into event_streams as s (project_id, last_position) values ($1, 1)
+   on conflict (project_id) do update set last_position = s.last_position`,
   (projectId: string) => [projectId],
 );
 
