@@ -31,11 +31,11 @@ function watchedDatabase(meet: (...asked: Asked) => Promise<[] | null> | null): 
 const RULE = { network: 'devnet', invoiceLifetimeMs: 1_800_000 } as const;
 
 /** Creates an invoice of 3 USDT like a request whose key has just been validated. */
-function create(db: Database, project: TestProject, policy: Policy): Promise<Created> {
+function create(db: Database, project: TestProject, policy: Policy, maxSurchargeMicro = 100n): Promise<Created> {
   return createInvoice(
     { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
     {
-      ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro: 100n, ...RULE },
+      ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro, ...RULE },
       ...{ idempotencyKey: randomUUID(), externalId: randomUUID(), requestedMicro: microUsdt(3_000_000n) },
     },
   );
@@ -116,4 +116,11 @@ test('a project whose policy changes in the middle of a creation has the invoice
   });
   expect(await create(db, project, 'tail')).toMatchObject({ kind: 'created' });
   expect(asked.length).toBeLessThan(14);
+});
+
+test('an invoice never asks for more than a surcharge limit that was lowered after its key was read', async () => {
+  const project = await createTestProject(service.db, { maxSurchargeMicro: 100n });
+  for (let i = 0; i < 5; i++) await create(service.db, project, 'tail', 1_000_000n);
+  const count = 'select count(*) filter (where payable_micro < 3000100) as within from invoices where project_id = $1';
+  expect(await runSql(service, count, [project.id])).toEqual([{ within: '5' }]);
 });

@@ -64,6 +64,7 @@ const FIELDS = [
   ],
   ...['created_at timestamptz', 'expires_at timestamptz', 'project_id uuid', 'network text', 'policy text'],
   ...['address_id uuid', 'words text', 'macs text', 'options text', 'lifetime_ms int8', 'steady_at timestamptz'],
+  'max_surcharge_micro int8',
 ].map((field) => field.split(' ') as [string, string]);
 // `offset 0` hides the values from the planner. If the planner saw how few words there are, a custom plan would seem cheaper to it than a
 // generic one. It would then plan every creation again, which takes longer than the creation itself.
@@ -110,7 +111,7 @@ const insertText = (members: string, more: string) => `insert into invoices (id,
      select p.id, p.network from api_keys k join projects p on p.id = k.project_id
      where k.id = m.key_id and k.revoked_at is null and (k.expires_at is null or k.expires_at > m.created_at)
        and p.id = m.project_id and p.archived_at is null and p.network = m.network and p.policy = m.policy
-       and p.invoice_lifetime_ms = m.lifetime_ms limit 1) p
+       and p.invoice_lifetime_ms = m.lifetime_ms and p.max_surcharge_micro = m.max_surcharge_micro limit 1) p
    cross join lateral (
      select from addresses a where a.id = m.address_id and a.project_id = p.id and a.policy = m.policy and ${isInUse('a.')} limit 1) a
    cross join lateral (
@@ -179,7 +180,7 @@ function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (stri
   const { keyId, id, idempotencyKey, externalId, requestedMicro, options, checkoutToken, now, rule, steadyAt } =
     invoice;
   const { addressId, words } = invoice;
-  const { projectId, network, policy, invoiceLifetimeMs } = rule;
+  const { projectId, network, policy, invoiceLifetimeMs, maxSurchargeMicro } = rule;
   const expiresAt = deadlineOf(invoice);
   const same = {
     id,
@@ -197,6 +198,6 @@ function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (stri
   return [
     ...[keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, toIso(now), toIso(expiresAt)],
     ...[projectId, network, policy, addressId, `{${words.join(',')}}`, sealer === null ? '{}' : `{${macs.join(',')}}`],
-    ...[options, BigInt(invoiceLifetimeMs), toIso(steadyAt)],
+    ...[options, BigInt(invoiceLifetimeMs), toIso(steadyAt), maxSurchargeMicro],
   ];
 }
