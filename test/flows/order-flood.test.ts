@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createRelief, deriveNextAddresses } from '../../src/core/payments/derive-addresses.ts';
+import { createUnpaidGate } from '../../src/core/payments/unpaid-gate.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
@@ -59,6 +60,8 @@ afterAll(async () => {
 /** A range of 100 micro-USDT contains nine code words. */
 const WORDS = 9;
 const MINUTE_MS = 60_000;
+/** The exact amount of an order, of any shop. */
+const POOL = { policy: 'exact' as const, maxSurchargeMicro: 10_000n, requestedMicro: microUsdt(25_000_000n) };
 
 const newXpub = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/195'/0'").publicExtendedKey as AccountXpub;
 
@@ -170,12 +173,7 @@ describe('a flood of unpaid orders of one amount', () => {
     await derive(shop.id, newXpub(), 1);
     await setLimit(shop, 1);
     await orderMany(shop, 1);
-    const pool = {
-      projectId: shop.id,
-      policy: 'exact' as const,
-      maxSurchargeMicro: 10_000n,
-      requestedMicro: microUsdt(25_000_000n),
-    };
+    const pool = { ...POOL, projectId: shop.id };
     const look = () => {
       const log = createLogger({ level: 'silent' });
       return createRelief({ db: service.db, now: () => unixMs(Date.now()), random: randomBytes, log }).relieve(pool);
@@ -184,6 +182,23 @@ describe('a flood of unpaid orders of one amount', () => {
     expect(await look()).toEqual({ addresses: 2n, total: 2n, free: 1n });
     await orderMany(shop, 1);
     expect(await look()).toBe(null);
+  });
+
+  test('looks again at once after a clock that was ahead is set right', async () => {
+    const shop = await createTestProject(service.db, { addressCount: 0 });
+    await setPolicy(service, shop, 'exact');
+    await derive(shop.id, newXpub(), 1);
+    await setLimit(shop, 0);
+    await orderMany(shop, 1);
+    const pool = { ...POOL, projectId: shop.id };
+    let aheadMs = 86_400_000;
+    const now = () => unixMs(Date.now() + aheadMs);
+    const log = createLogger({ level: 'silent' });
+    const relief = createRelief({ db: service.db, now, random: randomBytes, log });
+    expect(await relief.relieve(pool)).toBe(null);
+    await setLimit(shop, 1);
+    aheadMs = 0;
+    expect(await relief.relieve(pool)).toMatchObject({ addresses: 2n });
   });
 
   test('of a project of the policy exact takes an address for each order, up to the bound', async () => {
@@ -332,6 +347,15 @@ describe('limits of unpaid invoices', () => {
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(60);
       expectRefused(await order(shop, '25.00', other.url ?? ''), 429, 'TOO_MANY_UNPAID');
     }
+  });
+
+  test('do not count what was made before a clock was set back as new', async () => {
+    const shop = await createTestProject(service.db, { maxUnpaid: 2, maxUnpaidPerMinute: 2 });
+    await orderMany(shop, 2);
+    const enter = (behindMs: number) =>
+      createUnpaidGate({ db: service.db, now: () => unixMs(service.clock.now() - behindMs) }).enter(shop.id);
+    expect(await enter(MINUTE_MS / 2)).toMatchObject({ kind: 'limited' });
+    expect(await enter(60 * MINUTE_MS)).toMatchObject({ kind: 'pass' });
   });
 
   test('raise the alarm order-flood, which names project, amount, count and what to do, and ends by itself', async () => {

@@ -247,13 +247,14 @@ const MAX_REMEMBERED = 10_000;
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
   const untilLook = new Map<string, number>();
-  const bareUntil = new Map<string, number>();
+  const bareAt = new Map<string, number>();
   const underWay = new Map<string, Promise<Pool | null>>();
   const lookOnce = async (pool: AmountPool): Promise<Pool | null> => {
     const { projectId } = pool;
-    if ((bareUntil.get(projectId) ?? 0) > now()) return null;
+    // If the clock was set back since, it's checked again.
+    if (Math.abs(now() - (bareAt.get(projectId) ?? Number.NEGATIVE_INFINITY)) < BARE_MS) return null;
     const { left, isBare } = await look(deps, pool);
-    if (isBare) keepNewest(bareUntil, projectId, now() + BARE_MS, MAX_REMEMBERED);
+    if (isBare) keepNewest(bareAt, projectId, now(), MAX_REMEMBERED);
     return left;
   };
   const join = (pool: AmountPool) => {

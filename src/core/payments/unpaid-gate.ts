@@ -46,10 +46,13 @@ const findUnpaidLimits = answerOf(
 );
 
 // Ids contain the time of their creation, so the latest invoices are a single range of the primary key, read backwards. Counting stops at
-// the limits, so a flood of orders can't make it slow.
+// the limits, so a flood of orders can't make it slow. The range has an end, because after a clock is set back, all invoices from before
+// would count as new.
 const COUNTED = `select i.id, i.created_at, i.requested_micro from invoices i
-   where i.project_id = $1 and i.id >= $2 and i.status in ('PENDING', 'EXPIRED')
-   order by i.id desc limit $3`;
+   where i.project_id = $1 and i.id >= $2 and i.id < $3 and i.status in ('PENDING', 'EXPIRED')
+   order by i.id desc limit $4`;
+/** The clocks of other processes may be ahead by up to a minute. */
+const countedIds = (now: UnixMs) => [firstIdOf(now - UNPAID_MS), firstIdOf(now + MINUTE_MS)];
 
 const counts = {
   unpaid: count,
@@ -65,11 +68,11 @@ const NOTHING: Row<typeof counts> = { unpaid: 0, unpaidLastMinute: 0, oldestAt: 
 const countUpTo = answerOf(
   'unpaid-count',
   counts,
-  `select count(*) as unpaid, count(*) filter (where i.id >= $4) as unpaid_last_minute,
-     min(i.created_at) as oldest_at, min(i.created_at) filter (where i.id >= $4) as oldest_last_minute_at
+  `select count(*) as unpaid, count(*) filter (where i.id >= $5) as unpaid_last_minute,
+     min(i.created_at) as oldest_at, min(i.created_at) filter (where i.id >= $5) as oldest_last_minute_at
    from (${COUNTED}) i`,
   (projectId: string, now: UnixMs, most: number) => [
-    ...[projectId, firstIdOf(now - UNPAID_MS), BigInt(most), firstIdOf(now - MINUTE_MS)],
+    ...[projectId, ...countedIds(now), BigInt(most), firstIdOf(now - MINUTE_MS)],
   ],
   ([row]) => row ?? NOTHING,
 );
@@ -101,7 +104,7 @@ const findBusiest = rowOf(
   { requestedMicro: micro<MicroUsdt>('int8'), count },
   `select i.requested_micro, count(*) as count from (${COUNTED}) i
    group by i.requested_micro order by count desc, i.requested_micro limit 1`,
-  (projectId: string, now: UnixMs, most: number) => [projectId, firstIdOf(now - UNPAID_MS), BigInt(most)],
+  (projectId: string, now: UnixMs, most: number) => [projectId, ...countedIds(now), BigInt(most)],
 );
 
 /** A limit that was reached, and after how many seconds (at most 60) one more invoice may be possible. */

@@ -42,3 +42,24 @@ test('a key is nobody’s once it has expired', () => {
   expect(learned({ expiresAt: unixMs(NOW + 1) }).recognize('10.1.2.3')).not.toBeNull();
   expect(learned({ expiresAt: NOW }).recognize('10.1.2.3')).toBeNull();
 });
+
+test('what was read of a key is read again after a clock that was ahead is set right', async () => {
+  let now = unixMs(NOW + 86_400_000);
+  const read: string[] = [];
+  const authenticator = createAuthenticator({
+    findValidKey: async (id) => {
+      read.push(id);
+      return null;
+    },
+    failureBuckets: createTokenBuckets({ perSecond: 1, burst: 10 }, 10),
+    now: () => now,
+  });
+  const apiKey = formatApiKey('mainnet', uuidV7(NOW, randomBytes(10)), randomBytes(32));
+  const ask = () => authenticator.authenticate(apiKey, { ip: '10.1.2.3', network: '10.1.2.3' });
+  await ask();
+  await ask();
+  expect(read).toHaveLength(1);
+  now = NOW;
+  await ask();
+  expect(read).toHaveLength(2);
+});

@@ -118,6 +118,8 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
   const remembered = new Map<string, Remembered>();
   const absent = new Map<string, number>();
   const reading = new Map<string, Promise<Remembered | null>>();
+  // A clock that was set back must not keep entries longer.
+  const isWithin = (at: number, ms: number) => Math.abs(now() - at) < ms;
   const remember = (key: KnownKey, readAt: number): Remembered => {
     const { allowedCidrs } = key;
     const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };
@@ -144,9 +146,9 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
     /** Returns the cached result, or `undefined` if nothing is cached. */
     recall: (id: string): Remembered | null | undefined => {
       const found = remembered.get(id);
-      if (found !== undefined && now() - found.readAt < FRESH_MS) return found;
+      if (found !== undefined && isWithin(found.readAt, FRESH_MS)) return found;
       const absentAt = absent.get(id);
-      return absentAt !== undefined && now() - absentAt < ABSENT_MS ? null : undefined;
+      return absentAt !== undefined && isWithin(absentAt, ABSENT_MS) ? null : undefined;
     },
     learn: (keys: readonly KnownKey[]) => {
       for (const key of keys.toReversed()) if (!remembered.has(key.id)) remember(key, Number.NEGATIVE_INFINITY);
