@@ -4,7 +4,7 @@ import type { UnixMs } from './time.ts';
 export const INVOICE_STATUSES = ['PENDING', 'CONFIRMING', 'EXPIRED', 'PAID'] as const;
 export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
 
-/** The ways the chain can change an invoice. `clock` is the chain's clock: the time of the newest examined block. */
+/** The ways the chain can change an invoice. `clock` is the chain's clock: the time of a block up to which all transfers are known. */
 export type InvoiceChange =
   | { kind: 'sighted' }
   | { kind: 'orphaned'; clock: UnixMs }

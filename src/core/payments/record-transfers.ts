@@ -270,7 +270,6 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
 
     const orphaned = await settleSightings(watching, tx, last);
     const headNumber = orphaned.isHeadOrphaned ? last.number : Math.max(cursor.head.number, last.number);
-    const examinedTime = orphaned.isHeadOrphaned || cursor.head.number < last.number ? last.time : cursor.head.time;
     await updateCursor(tx, network, last);
     await forgetOldArrivals(tx, network, last.time);
 
@@ -279,7 +278,8 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
     const unsound: LeftOut[] = [];
     const lost = orphaned.invoices.filter(({ invoiceId }) => !paidIds.has(invoiceId));
     const reverted = (await findChangeable(tx, network, lost, unsound)).map((invoice): Written => {
-      const change = { kind: 'orphaned', clock: examinedTime } as const;
+      // Operators may not agree yet on the blocks above `last`, and one of those may contain the payment.
+      const change = { kind: 'orphaned', clock: last.time } as const;
       return { transfers: [], change: { invoice, change, transaction: null, transferId: null } };
     });
     const changes = new Map(paid.map((change) => [change.transferId, change]));

@@ -99,7 +99,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
   }
   const [invoice] = await findChangeable(tx, network, [one.invoice]);
   if (invoice === undefined || (await findDetected(tx, network, [invoice.id])).has(invoice.id)) return;
-  const change = { kind: 'orphaned', clock: cursor.head.time } as const;
+  const change = { kind: 'orphaned', clock: cursor.solid.time } as const;
   await recordChanges(settling, tx, [{ invoice, change, transaction: null, transferId: null }], cursor.head.number);
 }
 
