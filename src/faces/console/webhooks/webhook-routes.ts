@@ -171,7 +171,7 @@ type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
 const CHOICES = [
   ['', 'given up or never sent'],
   ['dead', 'only events that were given up, however old'],
-  ['missing', 'only events that were never sent, however old'],
+  ['missing', 'only events that were never sent, or whose deliveries have been deleted'],
   ['failing', 'waiting after a failure'],
   ['all', 'all events, including delivered events'],
 ] as const;

@@ -231,7 +231,7 @@ function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void
   if (from >= kept) return;
   throw new FieldError(
     'from',
-    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and the deliveries of that time have been deleted: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or use ${{ field: 'status' }} dead or ${{ field: 'status' }} missing to send only events that were given up or never sent`,
+    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and the deliveries of that time have been deleted: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or use ${{ field: 'status' }} dead to send only events that were given up. With ${{ field: 'status' }} missing, events whose deliveries have been deleted are sent again as well`,
   );
 }
 
