@@ -2,6 +2,7 @@ import { blockIdOf } from '@quittance/tron/block-header';
 import { bytesField } from '@quittance/tron/protobuf';
 import { expect, test } from 'vitest';
 import { askNode, askNodeText, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 import { askGrpc, fieldsOf, judge, numberMessage } from './grpc-call.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
@@ -92,23 +93,16 @@ test('each API has a port of its own; the first answers both unless ports are se
 });
 
 test('ports can be chosen, and a port that is taken leaves no other one open', async () => {
-  const first = await startTestDevnet();
+  const found = new Set<number>();
+  while (found.size < 4) found.add(await findSteadyPort());
+  const [port = 0, solidityPort = 0, grpcPort = 0, grpcSolidityPort = 0] = found;
+  const ports = { port, solidityPort, grpcPort, grpcSolidityPort };
+  const first = await startTestDevnet(ports);
   const portOf = (url: string) => Number(new URL(url.replace('grpc', 'http')).port);
-  const ports = {
-    port: portOf(first.url),
-    solidityPort: portOf(first.solidityUrl),
-    grpcPort: portOf(first.grpcUrl),
-    grpcSolidityPort: portOf(first.grpcSolidityUrl),
-  };
+  expect([first.url, first.solidityUrl, first.grpcUrl, first.grpcSolidityUrl].map(portOf)).toEqual(
+    Object.values(ports),
+  );
   await first.stop();
-  const again = await startTestDevnet(ports);
-  expect([again.url, again.solidityUrl, again.grpcUrl, again.grpcSolidityUrl]).toEqual([
-    first.url,
-    first.solidityUrl,
-    first.grpcUrl,
-    first.grpcSolidityUrl,
-  ]);
-  await again.stop();
   const other = await startTestDevnet({ port: ports.grpcSolidityPort });
   await expect(startTestDevnet(ports)).rejects.toThrow('EADDRINUSE');
   await other.stop();
