@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createLogger } from './log.ts';
 import { backoffMs, createLoopHealth, startLoop } from './loop.ts';
 
@@ -21,9 +21,9 @@ test('a loop that failed says that it works again only after a round that went w
     },
   });
   const failed = { level: 'warn', msg: 'watcher failed; retrying' };
-  await vi.waitFor(() => expect(done).toBe(3), { interval: 1 });
+  await expect.poll(() => done, { interval: 1 }).toBe(3);
   expect(logged).toEqual([expect.objectContaining(failed)]);
-  await vi.waitFor(() => expect(done).toBeGreaterThan(5), { interval: 1 });
+  await expect.poll(() => done, { interval: 1 }).toBeGreaterThan(5);
   await loop.stop();
   expect(logged).toEqual([
     expect.objectContaining(failed),
@@ -49,10 +49,10 @@ test('a round that has nothing to do yet does not end a failure; a round that we
       throw new Error('refused');
     },
   });
-  await vi.waitFor(() => expect(idle).toBeGreaterThan(2), { interval: 1 });
+  await expect.poll(() => idle, { interval: 1 }).toBeGreaterThan(2);
   expect(health.look(0)).toEqual(['books']);
   next = 'well';
-  await vi.waitFor(() => expect(health.look(0)).toEqual([]), { interval: 1 });
+  await expect.poll(() => health.look(0), { interval: 1 }).toEqual([]);
   await loop.stop();
 });
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { AppError } from '../../../core/domain/errors.ts';
 import { unixMs } from '../../../core/domain/time.ts';
 import { createLogger } from '../../../core/runtime/log.ts';
@@ -23,7 +23,7 @@ function setUp(failure: Error) {
   });
   const run = async () => {
     const { jobId } = jobs.start(ANA, order);
-    await vi.waitUntil(() => jobs.find(jobId)?.endedAt !== null);
+    await expect.poll(() => jobs.find(jobId)?.endedAt).not.toBeNull();
     return jobId;
   };
   return { jobs, lines, run };
