@@ -99,18 +99,23 @@ describe.each(STORAGES)('an inbox in %s', (_name, startStorage) => {
 
   test('an event whose handler throws waits again and stops no other', async () => {
     const handled: string[] = [];
-    let failures = 0;
     const { inbox, errors } = await start(async ({ id }) => {
-      if (id === 'evt_bad' && failures++ === 0) throw new Error('not yet');
+      if (id === 'evt_bad' && !handled.includes('evt_good')) throw new Error('not yet');
       handled.push(id);
     });
     await inbox.receive(eventOf('evt_bad'));
+    await eventually(
+      () => errors,
+      ({ length }) => length > 0,
+    );
     await inbox.receive(eventOf('evt_good'));
     await eventually(
       () => handled,
       ({ length }) => length === 2,
     );
-    expect({ handled, errors }).toEqual({ handled: ['evt_good', 'evt_bad'], errors: [new Error('not yet')] });
+    expect(handled).toEqual(['evt_good', 'evt_bad']);
+    // On a busy machine, the first may come again before the second.
+    expect(errors).toEqual(errors.map(() => new Error('not yet')));
   });
 });
 
@@ -224,5 +229,5 @@ describe('a burst of expiries at ten receivers that read each invoice', () => {
     console.info('attempts by outcome:', JSON.stringify(rows));
     const outcomes = rows.map(({ outcome }) => outcome).filter((outcome) => outcome !== '204' && outcome !== '503');
     expect(outcomes).toEqual([]);
-  }, 180_000);
+  });
 });
