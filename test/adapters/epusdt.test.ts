@@ -167,7 +167,11 @@ const REFUSED: [string, number, () => object | string][] = [
   ['the same name in two spellings', 10009, () => '{"amount":1,"amo\\u0075nt":2}'],
   ['something behind the object', 10009, () => '{"amount":1}{}'],
   ['half of a pair', 10009, () => '{"order_id":"\\ud800"}'],
-  ['an amount with an exponent', 10009, () => JSON.stringify(orderAtEpusdt(SHOP)).replace('100', '1e2')],
+  [
+    'an amount with an exponent',
+    10009,
+    () => JSON.stringify(orderAtEpusdt(SHOP)).replace('"amount":100', '"amount":1e2'),
+  ],
   ['too many fields', 10009, () => Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`f${i}`, 'x']))],
   ['no amount', 10004, () => orderAtEpusdt(SHOP, { amount: '' })],
   ['nothing to pay', 10004, () => orderAtEpusdt(SHOP, { amount: 0 })],

@@ -66,7 +66,8 @@ const ask = (url: string, body: string) =>
   get(`${url}/ask`, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body });
 
 test('the page names nothing of others but the links of the merchant, and runs nothing but its own style and script', async () => {
-  const { text, headers } = await get(invoice.url);
+  const answer = await get(invoice.url);
+  const { text, headers } = answer;
   const { pathname } = new URL(invoice.url);
   const named = [...text.matchAll(/\s(src|href|action)="([^"]*)"/g)].map(
     ([, attribute, url = '']) => `${attribute} ${url}`,
@@ -84,8 +85,8 @@ test('the page names nothing of others but the links of the merchant, and runs n
     'href mailto:help@shop.example',
     `href ${FULL_BRAND.returnUrl}`,
   ]);
-  // Also excludes origins anywhere else.
-  expect(text.replaceAll(/ href="[^"]*"/g, '')).not.toMatch(/\/\/[a-z0-9]|url\(|@import/i);
+  // Also excludes origins anywhere else. A nonce may contain two slashes.
+  expect(settled(answer).text.replaceAll(/ href="[^"]*"/g, '')).not.toMatch(/\/\/[a-z0-9]|url\(|@import/i);
   const [nonce] = [...(headers['content-security-policy'] ?? '').matchAll(NONCE)].map(([, found]) => found);
   expect(text.match(/<(?:style|script)\b[^>]*>/g)).toEqual([
     `<style nonce="${nonce}">`,
