@@ -85,11 +85,13 @@ test.each(WRITTEN)(
   },
 );
 
+/** A stream that was open would still say something after the sleep. */
+const UNHEARD = { beforeOpening: (page: Page) => page.route(/\/(live|parts)\?/, (route) => route.abort()) };
+
 test.each(WRITTEN)(
   'a page in %s that waits to hear from the service: no violation of axe, and it fits',
   async (code) => {
-    const { page, close } = await open(pages.urlOf('waiting', code));
-    await page.route(/\/(live|parts)\?/, (route) => route.abort());
+    const { page, close } = await open(pages.urlOf('waiting', code), UNHEARD);
     // As after a sleep.
     await page.evaluate('{ const now = Date.now(); Date.now = () => now + 600_000; }');
     await page.locator('.covered').waitFor();

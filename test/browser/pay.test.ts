@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import {
   type CheckoutTest,
   expire,
@@ -101,6 +102,7 @@ test('an orphaned payment returns calmly to waiting, for everybody with the link
 test('while we are blind the page says so and pauses the countdown; then it goes on', async () => {
   const { service, browser } = checkout;
   seeAgain(service);
+  await untilHeadIsExamined(service);
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url);
   expect(await page.getByText('We cannot see the TRON network').count()).toBe(0);

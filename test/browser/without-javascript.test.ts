@@ -27,7 +27,11 @@ test('everything needed to pay is there without JavaScript, and "Check now" lead
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url, { javaScriptEnabled: false });
-  const checkNow = () => page.getByRole('link', { name: 'Check now' }).click();
+  const checkNow = async () => {
+    const loaded = page.waitForEvent('load');
+    await page.getByRole('link', { name: 'Check now' }).click();
+    await loaded;
+  };
   await untilHeading(page, 'Waiting for your payment');
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   expect(await textOf(page, '#address')).toBe(invoice.address);
