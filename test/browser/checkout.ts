@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Browser, BrowserContextOptions, ConsoleMessage, Dialog, Page, Request } from 'playwright-core';
 import { launchChromium } from '../support/chromium.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import {
   createInvoice,
   payableOf,
@@ -27,8 +28,8 @@ export async function startCheckoutTest(options: TestServiceOptions = {}): Promi
   };
 }
 
-/** Unpacking the browser takes a while on a machine under load. */
-export const START_TIMEOUT_MS = 90_000;
+/** Unpacking the browser takes a while on a machine under load, so this is as long as any other test may take. */
+export const START_TIMEOUT_MS = 300_000;
 
 export async function newInvoice(service: TestService, requested = '25.00'): Promise<TestInvoice> {
   const { body } = await createInvoice(service, { body: { amount: requested } });
@@ -124,6 +125,7 @@ export async function openTab(browser: Browser, url: string, options: OpenOption
 async function newPage(browser: Browser, { beforeOpening, ...contextOptions }: OpenOptions): Promise<Page> {
   const context = await browser.newContext({ viewport: VIEWPORT, locale: 'en-GB', ...contextOptions });
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   await beforeOpening?.(page);
   return page;
 }
@@ -167,10 +169,13 @@ export function selectionOf(page: Page): Promise<string> {
   return page.evaluate('String(getSelection())');
 }
 
-/** Stops the page's clock at the device's time, so that the test can move it. */
+/** The clock can be stopped only ahead of the time at which it runs, and a busy machine takes long from one command to the next. */
+const BEHIND_MS = 60 * 60_000;
+
+/** Stops the clock of a page that isn't open yet at the device's time, so that the test can move it. */
 export async function stopClock(page: Page, time = Date.now()): Promise<void> {
-  await page.clock.install({ time });
-  await page.clock.pauseAt(time + 1000);
+  await page.clock.install({ time: time - BEHIND_MS });
+  await page.clock.pauseAt(time);
 }
 
 /** Returns the problems except failed and refused requests, which browsers always log. */

@@ -13,6 +13,7 @@ import {
   START_TIMEOUT_MS,
   seeAgain,
   startCheckoutTest,
+  stopClock,
   type TestInvoice,
   textOf,
 } from './checkout.ts';
@@ -97,14 +98,18 @@ test.each(modes)('a pasted address is compared with that of the invoice, $mode',
 test('the answers come without leaving the page, are announced once, and the total is copied exactly', async () => {
   const { page, problems, close } = await openPage(checkout.browser, invoice.url, {
     permissions: ['clipboard-read', 'clipboard-write'],
+    beforeOpening: (page) => stopClock(page),
   });
   const total = formatAmount(microUsdt(invoice.amountMicro + 1_500_000n));
   const heard = await listenTo(page);
   await open(page, FEE);
   await page.getByLabel(FEE.label).fill('1.5');
   await page.keyboard.press('Enter');
-  await page.locator(FEE.region).getByRole('button', { name: 'Copy the amount' }).click();
-  await page.locator('#said', { hasText: `Copied: ${total}` }).waitFor();
+  const button = page.locator(FEE.region).getByRole('button', { name: 'Copy the amount' });
+  await button.click();
+  await button.filter({ hasText: 'Copied' }).waitFor();
+  await page.clock.runFor(100);
+  expect(await textOf(page, '#said')).toBe(`Copied: ${total}`);
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(total);
   const announced = await heard();
   expect(announced[0]).toBe('Looking up…');

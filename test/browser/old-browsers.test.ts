@@ -5,7 +5,7 @@ import { PACKAGE_ROOT } from '../../src/core/runtime/package.ts';
 import { checkoutPage, type PageView } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { findGlobals, findLacking, OLDEST } from './browser-lacks.ts';
-import { openPage, START_TIMEOUT_MS, textOf, untilHeading } from './checkout.ts';
+import { openPage, START_TIMEOUT_MS, stopClock, textOf, untilHeading } from './checkout.ts';
 import { askEverything, openDetails } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
 
@@ -68,7 +68,10 @@ test('without what newer browsers have, forms are answered, times are told, stri
   const url = pages.add(state('waiting'));
   const { page, problems, close } = await openPage(browser, url, {
     timezoneId: 'UTC',
-    beforeOpening: (page) => page.addInitScript(GROW_OLD),
+    beforeOpening: async (page) => {
+      await stopClock(page);
+      await page.addInitScript(GROW_OLD);
+    },
   });
   expect(await textOf(page, '#left')).toBe('12 min left');
   expect(await textOf(page, '#when strong')).toBe('Pay by 12:30');
@@ -85,6 +88,9 @@ test('without what newer browsers have, forms are answered, times are told, stri
   expect(problems).toEqual([]);
   await close();
 });
+
+/** More pages than these would slow each other down until some are taken for pages that don't work. */
+const AT_ONCE = 8;
 
 /** Without these no script runs on any page. Only a page can replace `parent`. */
 const ESSENTIAL =
@@ -109,9 +115,14 @@ test('without any one thing that the script uses, or where it throws, the page s
     `Object.defineProperty(window, '${name}', { value: undefined, configurable: true })`,
     `if (typeof ${name} === 'function') window.${name} = function () { throw new Error('blocked'); }`,
   ]);
-  const unpaid = await Promise.all(changes.map(async (change) => ((await isPaidWith(change)) ? [] : [change])));
-  expect(unpaid.flat()).toEqual([]);
-}, 120_000);
+  const unpaid: string[] = [];
+  const left = changes.values();
+  const pass = async () => {
+    for (const change of left) if (!(await isPaidWith(change))) unpaid.push(change);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, pass));
+  expect(unpaid).toEqual([]);
+});
 
 test('where the script is blocked, the time that is left does not stay on the page', async () => {
   const { page, close } = await openPage(browser, pages.add(checkoutPage('waiting')), {
@@ -119,6 +130,6 @@ test('where the script is blocked, the time that is left does not stay on the pa
   });
   const left = page.locator('#left span');
   expect(await left.isVisible()).toBe(true);
-  await left.waitFor({ state: 'hidden', timeout: 12_000 });
+  await left.waitFor({ state: 'hidden' });
   await close();
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PageState, stateOf } from '../../src/faces/checkout/page/page-state.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, suspendedPage } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
-import { openPage, START_TIMEOUT_MS, untilHeading } from './checkout.ts';
+import { openPage, START_TIMEOUT_MS, stopClock, textOf, untilHeading } from './checkout.ts';
 import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
 
 let pages: RenderedPages;
@@ -69,9 +69,15 @@ test('a page that was opened while payment is suspended becomes the whole page b
 
 test('what was copied just before is not announced any more', async () => {
   const url = pages.add(checkoutPage('waiting'));
-  const { page, close } = await openPage(browser, url, { permissions: ['clipboard-read', 'clipboard-write'] });
-  await page.getByRole('button', { name: 'Copy the address' }).click();
-  await page.locator('#said', { hasText: 'Copied' }).waitFor({ state: 'attached' });
+  const { page, close } = await openPage(browser, url, {
+    permissions: ['clipboard-read', 'clipboard-write'],
+    beforeOpening: (page) => stopClock(page),
+  });
+  const button = page.getByRole('button', { name: 'Copy the address' });
+  await button.click();
+  await button.filter({ hasText: 'Copied' }).waitFor();
+  await page.clock.runFor(100);
+  expect(await textOf(page, '#said')).toMatch(/^Copied: T/);
   pages.change(url, suspendedPage());
   await untilHeading(page, SUSPENDED);
   expect(await page.content()).not.toMatch(HOW_TO_PAY);
