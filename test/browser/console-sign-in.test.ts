@@ -5,6 +5,7 @@ import { MASTER_KEY, startConsoleOver } from '../admin/console-service.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { codeOf } from '../people/desk.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { FITS, findViolations, measureLayout } from './measure-layout.ts';
 
@@ -24,6 +25,7 @@ async function openPage(): Promise<{ page: Page; context: BrowserContext }> {
   const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
   onTestFinished(() => context.close());
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   const devtools = await context.newCDPSession(page);
   await devtools.send('WebAuthn.enable');
   await devtools.send('WebAuthn.addVirtualAuthenticator', {

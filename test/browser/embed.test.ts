@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { updateProject } from '../../src/faces/operator/subjects/projects.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import {
   type CheckoutTest,
   finalise,
@@ -59,6 +60,7 @@ async function allow(embedOrigins: string | null): Promise<void> {
 async function openShop(host: 'localhost' | '127.0.0.1', invoice: TestInvoice): Promise<Page> {
   link = invoice.url;
   const page = await checkout.browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(`http://${host}:${port}/`);
   return page;
 }

@@ -5,6 +5,7 @@ import { unixMs } from '../../src/core/domain/time.ts';
 import { LANGUAGES, type Language } from '../../src/faces/checkout/words/languages.ts';
 import { checkoutPage, FULL_BRAND, PAGE_VIEWS, type PageView } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { someCases, withVariants } from '../support/some-cases.ts';
 import { openTab, START_TIMEOUT_MS, textOf } from './checkout.ts';
 import { findViolations } from './measure-layout.ts';
@@ -205,6 +206,7 @@ test('on paper the deadline has its date and its zone, and no minutes that grow 
 test('on paper without JavaScript the time is what the page says, and a wallet is not printed', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: PHONE });
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
   for (const state of ['waiting', 'expired'] as const) {
     await page.goto(pages.add(usual(state)));
     await page.emulateMedia({ media: 'print' });
