@@ -8,7 +8,7 @@ import { commandActor } from '../../src/faces/operator/actor.ts';
 import { activateAddresses, retireAddresses } from '../../src/faces/operator/subjects/addresses.ts';
 import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import type { ShopAdapter } from '../adapters/fixture.ts';
-import { type Answer, call, type Json, type TestService } from '../support/service.ts';
+import { type Answer, call, type Json, type TestService, untilServed } from '../support/service.ts';
 import type { EndpointOperation, ListOperation, Model, ModelAdapter, Operation, Outcome } from './model.ts';
 import { findReserved, NOTHING } from './outcome.ts';
 import { createAdapterRunner } from './run-adapter.ts';
@@ -37,7 +37,8 @@ export function createRunner({ service, database, client, model, projects, keys,
       ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     };
-    return call(service.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    return untilServed(() => call(service.url + path, sent));
   };
   const operate = (kind: 'retire' | 'activate', address: string) => {
     const parsed = parseAddress(address);
