@@ -234,6 +234,8 @@ test('a link that is unknown or malformed has no stream, and is answered as its 
     ...rest,
     headers: { ...headers, 'content-security-policy': undefined },
   });
+  // The service notices a moment later that those of the tests before are closed.
+  await noPages();
   const unknown = own(await call(`${url}/c/1111111111111111111111/status`));
   expect(unknown.status).toBe(404);
   for (const token of ['1111111111111111111111', 'x', '%3Cscript%3E', '1'.repeat(3000)]) {
@@ -245,6 +247,7 @@ test('a link that is unknown or malformed has no stream, and is answered as its 
 });
 
 test('HEAD opens no stream', async () => {
+  await noPages();
   const head = await openEventStream(`${url}/c/${invoice.token}/live`, { method: 'HEAD' });
   expect([head.status, head.headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8']);
   await eventually(head.hasEnded, (hasEnded) => hasEnded);
