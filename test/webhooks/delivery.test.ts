@@ -253,12 +253,16 @@ describe('an endpoint is disabled', () => {
   });
 
   test('not by a 410 from the URL that it had before', async () => {
-    const former = await startReceiver(world, (response) => setTimeout(() => response.writeHead(410).end(), 200));
+    let answer: () => void = () => undefined;
+    const former = await startReceiver(world, (response) => {
+      answer = () => response.writeHead(410).end();
+    });
     const endpoint = await world.addEndpoint(former.url);
     const event = await world.addEvent([endpoint]);
     world.startDispatcher();
     await eventually(() => expect(former.received).toHaveLength(1));
     await world.sql(`update webhook_endpoints set url = 'http://127.0.0.1:1/new'`);
+    answer();
     await eventually(async () => expect(await world.delivery(event)).toMatchObject({ last_status: 410 }));
     await world.untilNothingIsUnderWay();
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null, failing_since: null });

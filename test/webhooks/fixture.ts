@@ -21,6 +21,7 @@ import {
 } from '../../src/core/store/outbox/deliveries.ts';
 import { type DispatcherOptions, startDispatcher } from '../../src/core/webhooks/dispatcher.ts';
 import { storeEndpointSecret } from '../../src/core/webhooks/endpoint-secrets.ts';
+import { createWebhookSender, type WebhookSender } from '../../src/core/webhooks/send.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
@@ -114,7 +115,9 @@ export async function createWorld() {
       const lines: string[] = [];
       const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
       const db = open();
-      const dispatcher = startDispatcher({ db, clock, log, metrics, random: () => 0, pollMs: 20, ...KEYS, ...options });
+      const sender = createWorldSender(options);
+      const deps = { db, clock, log, metrics, sender, random: () => 0, pollMs: 20 };
+      const dispatcher = startDispatcher({ ...deps, ...KEYS, ...options });
       let stopped: Promise<void> | undefined;
       const stop = () => {
         stopped ??= dispatcher.stop();
@@ -248,6 +251,24 @@ const NEXT_DUE = `
   where d.status = 'pending' and w.disabled_at is null and not exists (${UNDER_WAY})`;
 
 const KEYS = { keyRing: TEST_KEY_RING, localTargets: true };
+
+/**
+ * Sends like the service, but waits for slow machines. Every attempt takes a millisecond, because the world's clock stands still meanwhile:
+ * with its real duration, it would seem to end after what follows it.
+ */
+function createWorldSender({
+  concurrency = 128,
+  attemptTimeoutMs = PATIENCE_MS,
+}: Partial<DispatcherOptions>): WebhookSender {
+  const sender = createWebhookSender({ connections: concurrency, timeoutMs: attemptTimeoutMs });
+  return {
+    ...sender,
+    send: async (webhook) => {
+      const result = await sender.send(webhook);
+      return result.kind === 'aborted' ? result : { ...result, latencyMs: 1 };
+    },
+  };
+}
 
 /** Starts at the current time, because PostgreSQL's defaults use it. */
 function movableClock() {

@@ -175,11 +175,10 @@ test('a process that is killed while a receiver is away is replaced by one that 
   world.startDispatcher();
   const returnedMs = world.clock.now();
   await eventually(async () => {
-    world.clock.advance(10);
+    // Its retry, after 5 s, is never due.
+    if (world.clock.now() < returnedMs + 2000) world.clock.advance(10);
     expect(await world.delivery(event)).toMatchObject({ status: 'delivered' });
   });
-  // Its retry, after 5 s, isn't due yet.
-  expect(world.clock.now() - returnedMs).toBeLessThanOrEqual(2000);
 });
 
 test('two processes that both ask a receiver that is away deliver in order, each event once', async () => {
