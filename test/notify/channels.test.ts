@@ -12,13 +12,14 @@ import { startReceiverWatch } from '../../src/core/webhooks/watch-endpoints.ts';
 import type { Target } from '../../src/faces/notify/channel-target.ts';
 import { sendMessage } from '../../src/faces/notify/send-message.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 
 const item = { about: 'alarm:x', phase: 'raised', title: 'ALARM: <!channel> *x*' } as const;
 const MESSAGE = { id: randomUUID(), title: item.title, text: 'a & b', isUrgent: true, items: [item] };
 
 /** Sends one message like a channel does. */
-async function send(target: Target, attemptMs = 5000) {
+async function send(target: Target, attemptMs = PATIENCE_MS) {
   const sender = createWebhookSender({ connections: 1, timeoutMs: attemptMs });
   onTestFinished(() => sender.close());
   const stopping = new AbortController().signal;

@@ -78,7 +78,7 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
       const lines: string[] = [];
       const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
       const deps = { db: open(), now, log, random: randomBytes, keyRing: TEST_KEY_RING, network: 'devnet' as const };
-      const notifier = startNotifier({ ...deps, holder: randomUUID(), pollMs: 20, attemptMs: 1000, ...options });
+      const notifier = startNotifier({ ...deps, holder: randomUUID(), pollMs: 20, attemptMs: PATIENCE_MS, ...options });
       let stopped: Promise<void> | null = null;
       const stop = () => {
         stopped ??= notifier.stop();
