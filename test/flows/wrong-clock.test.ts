@@ -100,10 +100,12 @@ test('an alarm of before a restart ends with the first look that finds the clock
 
 describe('deadlines follow the clock of the database', () => {
   const LIFETIME_MS = 30 * 60_000;
+  /** The database's time is known to within half of what its answer took, and an answer that took more than 5 s is ignored. */
+  const READ_ERROR_MS = 2600;
   const made = (id: string) =>
     runSql(service, 'select created_at, expires_at from invoices where id = $1', [decodeId('inv', id)]);
 
-  test.each([-7_200_000, -3_600_000, -61_000, -59_000, -20_000, 0, 20_000, 59_000, 61_000, 3_600_000, 86_400_000])(
+  test.each([-7_200_000, -3_600_000, -63_000, -57_000, -20_000, 0, 20_000, 57_000, 63_000, 3_600_000, 86_400_000])(
     'with a process that is %d ms off, an order is made by it or refused, and a repeat is answered',
     async (offMs) => {
       const { apiKey } = await createTestProject(service.db, { network: 'nile' });
@@ -115,6 +117,7 @@ describe('deadlines follow the clock of the database', () => {
       expect([repeat.status, repeat.body.invoiceId]).toEqual([201, before.body.invoiceId]);
       const count = async () => (await runSql(service, 'select from invoices')).length;
       const known = await count();
+      const fromMs = Date.now() - READ_ERROR_MS;
       const { status, headers, body } = await createInvoice(service, { apiKey });
       if (Math.abs(offMs) > 60_000) {
         expect([status, body.code, headers['retry-after']]).toEqual([503, 'UNAVAILABLE', '5']);
@@ -129,10 +132,13 @@ describe('deadlines follow the clock of the database', () => {
         expect((await createInvoice(service, { apiKey })).status).toBe(201);
         return;
       }
+      const toMs = Date.now() + READ_ERROR_MS;
       expect(status).toBe(201);
-      expect(Math.abs(Date.parse(body.expiresAt) - LIFETIME_MS - Date.now())).toBeLessThan(5000);
       const [row] = await made(body.invoiceId);
-      expect(Math.abs(Number(row?.['created_at']) - Date.now())).toBeLessThan(5000);
+      for (const ms of [Date.parse(body.expiresAt) - LIFETIME_MS, Number(row?.['created_at'])]) {
+        expect(ms).toBeGreaterThan(fromMs);
+        expect(ms).toBeLessThan(toMs);
+      }
     },
   );
 
@@ -208,9 +214,7 @@ test('a sender whose clock is an hour off sends at once, and puts no retry off b
         id,
       ]);
     const [row] = await eventually(next, ({ length }) => length === 1);
-    const inMs = Number(row?.['at']) - Date.now();
-    expect(inMs).toBeGreaterThan(0);
-    expect(inMs).toBeLessThan(10_000);
+    expect(Math.abs(Number(row?.['at']) - Date.now())).toBeLessThan(HOUR_MS / 2);
     status = 204;
     const delivered = () =>
       runSql(service, `select from deliveries where event_id = $1 and status = 'delivered'`, [id]);
