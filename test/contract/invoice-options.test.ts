@@ -65,13 +65,10 @@ describe('what a shop says of an invoice beside what it must', () => {
     const { body: silent } = await createInvoice(service, { body: { expiresInSeconds: 300 } });
     service.clock.advance(301_000);
     await expect
-      .poll(
-        async () => {
-          service.devnet.mine();
-          return (await read(silent.invoiceId)).body.status;
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        service.devnet.mine();
+        return (await read(silent.invoiceId)).body.status;
+      })
       .toBe('EXPIRED');
     const { body: feed } = await call(`${service.url}/v1/events?types=invoice.expired`, {
       headers: { 'x-api-key': service.project.apiKey },

@@ -96,9 +96,7 @@ const events = () =>
 
 const key = ({ txId, to, micro, kind }: Record<string, unknown>) => `${txId} ${to} ${micro} ${kind}`;
 
-test('every incoming transfer is in the ledger exactly once, whatever the scenario, over restarts and rescans', {
-  timeout: 240_000,
-}, async () => {
+test('every incoming transfer is in the ledger exactly once, whatever the scenario, over restarts and rescans', async () => {
   const other = await createTestProject(service.db);
   const [used = '', , retired = ''] = service.project.addresses;
   await cli('address', 'retire', retired, '--project', service.project.projectId);

@@ -114,7 +114,6 @@ test.each(COARSE)(
     const refused = await createInvoice(service, { apiKey: project.apiKey });
     expect(refused).toMatchObject({ status: 409, body: { code: 'AMOUNT_UNAVAILABLE' } });
   },
-  120_000,
 );
 
 test('with six decimals the same exchange pays nothing, and the look-up says that the amount was cut off', async () => {

@@ -15,6 +15,7 @@ import type { Database, Sql } from '../../src/core/store/db/database.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { rescanRange } from '../../src/faces/operator/subjects/chain-ranges.ts';
 import { type Books, startBooks } from '../support/books.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { eventually } from '../support/service.ts';
 
 let books: Books;
@@ -154,7 +155,7 @@ test('nothing is said about heights that the ledger has not reached', async () =
   expect(await check(addressAt(FIRST))).toMatchObject({ kind: 'too-early' });
   expect(await alarmKinds()).toEqual([]);
   // The ledger reaches the block while the check is waiting.
-  const checked = check(addressAt(FIRST), { patienceMs: 10_000 });
+  const checked = check(addressAt(FIRST), { patienceMs: PATIENCE_MS });
   await books.record();
   expect(await checked).toMatchObject({ kind: 'good' });
 });
@@ -239,7 +240,7 @@ test('if the last node does not answer calls, the next operator is asked; if non
     const madeUpFor = () => lines.filter(({ msg }) => String(msg).startsWith('a node refused a call'));
     expect(madeUpFor()).toEqual([]);
     nodes = [books.node, withoutCalls()];
-    await expect.poll(failing, { timeout: 60_000 }).toEqual([]);
+    await expect.poll(failing).toEqual([]);
     expect(madeUpFor()).toMatchObject([{ node: 'http://another.example', reason: 'it does not answer calls' }]);
   } finally {
     await Promise.all([reconciler.stop(), states.stop()]);
@@ -276,7 +277,7 @@ function freezingAtAlarms(block: number) {
     transaction: (work) => books.db.transaction((tx) => work({ ...tx, run: freezeAtAlarms(tx) })),
   };
   const untilFrozen = async () => {
-    await expect.poll(() => freezing, { timeout: 60_000 }).not.toBeNull();
+    await expect.poll(() => freezing).not.toBeNull();
     await freezing;
   };
   return { db, untilFrozen };
