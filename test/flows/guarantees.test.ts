@@ -121,7 +121,6 @@ test('of links that are read together only those whose address was changed are s
 
 test('a running process raises the alarm schema-changed within a minute, names the objects, and closes it when they are repaired', async () => {
   await runSql(service, 'drop index transfers_pay_once; alter table transfers disable trigger transfers_are_kept');
-  expect(await alarms('schema-changed')).toEqual({});
   service.clock.advance(30_000);
   const reported = await eventually(
     () => alarms('schema-changed'),

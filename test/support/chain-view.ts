@@ -80,11 +80,16 @@ export async function untilRecorded(service: TestService): Promise<void> {
   const { number, id } = service.devnet.solid();
   const isThere = (seen: Awaited<ReturnType<typeof findCursor>>) =>
     seen !== null && (seen.solid.number > number || seen.solid.id === id);
-  await eventually(() => findCursor(service.db, 'devnet'), isThere, 25_000);
+  await eventually(() => findCursor(service.db, 'devnet'), isThere);
 }
 
+/**
+ * Returns the kinds of the open alarms, except blindness: a test's chain stands still between its blocks, and on a slow machine the newest
+ * one gets old.
+ */
 export async function alarmKinds({ db }: TestService): Promise<AlarmKind[]> {
-  return [...new Set((await findOpenAlarms(db, 'devnet')).map(({ kind }) => kind))];
+  const kinds = new Set((await findOpenAlarms(db, 'devnet')).map(({ kind }) => kind));
+  return [...kinds].filter((kind) => kind !== 'blind');
 }
 
 /** Waits for an open alarm and returns its text. */
