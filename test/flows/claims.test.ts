@@ -93,7 +93,12 @@ test('a payer who looks a wrong amount up gets an answer that stays, and the sho
   expect(events).toMatchObject([
     { data: { claim: { invoice: { invoiceId: invoice.id, externalId, status }, otherClaims: 0 }, reason: {} } },
   ]);
-  expect((await eventsAbout(txId)).map(({ type }) => type)).toEqual(['transfer.unmatched', 'transfer.claimed']);
+  const told = await eventually(
+    () => eventsAbout(txId),
+    ({ length }) => length > 1,
+  );
+  // Webhooks of different events may overtake each other.
+  expect(told.map(({ type }) => type).sort()).toEqual(['transfer.claimed', 'transfer.unmatched']);
   // A claimed transfer pays nothing; the exact amount still does.
   await payExactly(service, invoice.id);
   service.devnet.mineUntilSolid();
@@ -227,9 +232,8 @@ test('two payers may claim the same transfer, the shop is told of both, and clai
     () => claimEvents(claimed),
     ({ length }) => length === 2,
   );
-  expect(events.map(({ data: { claim } }) => [claim.invoice.invoiceId, claim.otherClaims])).toEqual(
-    pair.map(({ id }, index) => [id, index]),
-  );
+  const told = events.map(({ data: { claim } }) => [claim.otherClaims, claim.invoice.invoiceId]).sort();
+  expect(told).toEqual(pair.map(({ id }, index) => [index, id]));
   const list = async (before?: string) => {
     const wanted = listTransfers.read({ projectId: service.project.projectId, limit: '1', before }, unixMs(0));
     return (await listTransfers.run(service, commandActor('test'), wanted)).view;

@@ -17,6 +17,7 @@ import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,
   createTestProject,
+  eventually,
   inboxOf,
   payExactly,
   readInvoice,
@@ -60,7 +61,10 @@ test('an archived project makes no invoice, and what it has is read, repeated, p
   expect((await readInvoice(service, open.invoiceId)).body).toMatchObject({ status: 'PENDING' });
   await pay(open.invoiceId);
   await untilStatus(service, open.invoiceId, 'PAID');
-  expect((await inboxOf(service, open.invoiceId)).length).toBeGreaterThan(0);
+  await eventually(
+    () => inboxOf(service, open.invoiceId),
+    ({ length }) => length > 0,
+  );
 });
 
 test('the database itself takes no invoice for it from a process that does not know yet', async () => {

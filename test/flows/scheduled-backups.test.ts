@@ -285,10 +285,11 @@ test('a process that is stopped in the middle of a backup ends at once, and the 
     'quittance-000008-20260101T000000Z.backup.unverified.99.draft',
   ];
   for (const name of left) await writeFile(join(folder, name), 'half');
-  start(ledger, folder);
+  // On a slow machine, the backup may have ended before the process was stopped, and a new one is due all the same.
+  start(ledger, folder, { intervalMs: 1 });
   await eventually(
     () => kept(folder),
-    (names) => names.some((name) => numberOf(name) === 8),
+    (names) => names.some((name) => numberOf(name) >= 8),
   );
   expect((await readdir(folder)).filter((name) => left.includes(name))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { onTestFinished, test } from 'vitest';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { untilAlarm, untilHeadIsExamined } from '../support/fault-flow.ts';
 import { eventually, startTestService } from '../support/service.ts';
@@ -6,7 +6,7 @@ import { eventually, startTestService } from '../support/service.ts';
 const takeLease = unlistedStatement(
   '',
   {},
-  `update leases set holder = gen_random_uuid(), epoch = epoch + 1, expires_at = now() + interval '20 seconds'`,
+  `update leases set holder = gen_random_uuid(), epoch = epoch + 1, expires_at = now() + interval '9 minutes'`,
 );
 
 /** Metrics that only the process that follows the network has. */
@@ -26,5 +26,4 @@ test('a process that follows the network no more shows nothing of what it knew, 
   await eventually(shown, (lines) => lines.some((line) => /_open\{.*kind="blind".* 1$/.test(line)));
   await running.db.run(takeLease, []);
   await eventually(shown, (lines) => lines.length === 0);
-  expect(await shown()).toEqual([]);
 });
