@@ -13,6 +13,7 @@ import {
   startTestService,
   type TestProject,
   type TestService,
+  untilServed,
 } from '../support/service.ts';
 import { created, expectProblem, get, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
@@ -49,6 +50,10 @@ async function payable(project: TestProject, invoiceId: string): Promise<Payable
 async function allocate(project: TestProject, amount: string): Promise<Payable> {
   return payable(project, (await created(service, { project, body: order({ amount }) })).invoiceId);
 }
+
+/** Sends one of many requests at the same time, some of which a busy machine refuses. */
+const servedPost = (project: TestProject, amount: string) =>
+  untilServed(() => post(service, { project, body: order({ amount }) }));
 
 /** Creates a project that had the policy exact before the service saw it. */
 async function exactProject(addressCount: number): Promise<TestProject> {
@@ -96,9 +101,7 @@ describe('exact', () => {
 
   test('200 concurrent creates of one amount take every address once, and no more', async () => {
     const project = await exactProject(60);
-    const replies = await Promise.all(
-      Array.from({ length: 200 }, () => post(service, { project, body: order({ amount: '25.00' }) })),
-    );
+    const replies = await Promise.all(Array.from({ length: 200 }, () => servedPost(project, '25.00')));
     const made = replies.filter(({ status }) => status === 201);
     for (const refused of replies.filter(({ status }) => status !== 201)) {
       expectProblem(refused, 409, 'AMOUNT_UNAVAILABLE');
@@ -213,9 +216,7 @@ describe('at 100 % occupancy', () => {
     const project = await createTestProject(service.db);
     const payables: string[] = [];
     for (let batch = 0; batch < 18; batch++) {
-      const replies = await Promise.all(
-        Array.from({ length: 50 }, () => post(service, { project, body: order({ amount: '25.00' }) })),
-      );
+      const replies = await Promise.all(Array.from({ length: 50 }, () => servedPost(project, '25.00')));
       expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
     }
     expectProblem(await post(service, { project, body: order({ amount: '25.00' }) }), 409, 'AMOUNT_UNAVAILABLE');
@@ -233,9 +234,7 @@ describe('at 100 % occupancy', () => {
     const project = await createTestProject(service.db, { maxSurchargeMicro: 500n });
     const prices = ['25', '24', '26', '52', '2.5', '250', '25.1', '15', '20', '19', '5', '2', '0.25', '25.0001'];
     for (const amount of prices) {
-      const replies = await Promise.all(
-        Array.from({ length: 46 }, () => post(service, { project, body: order({ amount }) })),
-      );
+      const replies = await Promise.all(Array.from({ length: 46 }, () => servedPost(project, amount)));
       expect(replies.filter(({ status }) => status === 409).length, amount).toBeGreaterThan(0);
     }
     const rows = await runSql(service, 'select payable_micro::text as micro from invoices where project_id = $1', [
