@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, rename } from 'node:fs/promises';
+import { access, mkdir, rename, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -67,6 +67,11 @@ async function unpackOnce(directory: string): Promise<void> {
     if (!(await claim(draft))) {
       await delay(50);
       continue;
+    }
+    // Another worker may have finished its draft just before this one was made.
+    if (await exists(directory)) {
+      await rmdir(draft);
+      break;
     }
     const script = fileURLToPath(new URL('./chromium-unpack.ts', import.meta.url));
     // The package unpacks into os.tmpdir(), so it runs in a process whose temporary directory is the draft.
