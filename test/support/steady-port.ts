@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { inject } from 'vitest';
 
 /** Below the range of automatically assigned ports, so that a request for any free port never gets one of these. */
 const FIRST = 20_000;
@@ -13,9 +16,15 @@ const MAX_TRIES = 100;
 export async function findSteadyPort(): Promise<number> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const port = FIRST + Math.floor(Math.random() * COUNT);
-    if (await isFree(port)) return port;
+    if ((await claim(port)) && (await isFree(port))) return port;
   }
   throw new Error(`of ${MAX_TRIES} ports from ${FIRST} on none is free`);
+}
+
+/** Returns whether no other test of the run has the port: the first one to create its directory keeps it, also while nothing listens there. */
+async function claim(port: number): Promise<boolean> {
+  const ports = join(inject('runDirectory'), 'ports');
+  return (await mkdir(join(ports, String(port)), { recursive: true })) !== undefined;
 }
 
 async function isFree(port: number): Promise<boolean> {
