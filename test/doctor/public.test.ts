@@ -131,6 +131,17 @@ test('a proxy that is set up as it should be is good, and so is no proxy at all'
   }
 });
 
+test('a machine that is busy while the events arrive is not taken for a proxy that holds them back', async () => {
+  let probes = 0;
+  const { settings, undo } = await through((asked, response) => {
+    probes += 1;
+    proxyTo(service, { isGathering: probes === 1 })(asked, response);
+  });
+  const view = await examine(service, { settings });
+  await undo();
+  expect(told(view, 'streams')).toMatchObject({ state: 'good' });
+});
+
 test('a service that does not run is not blamed on the proxy', async () => {
   const { settings, undo } = await through(proxyTo(service));
   await service.stopService();
