@@ -109,12 +109,12 @@ test('no bad manifest is installed or started with, each in words, and the last 
   // The same with the file where the service looks for it: the service refuses to start.
   await service.stopService();
   for (const [name, { make, says }] of Object.entries(CASES)) {
-    await writeFile(service.manifestPath, make(next));
+    await service.putManifest(make(next));
     await expect(service.restart(), name).rejects.toMatchObject(refusal(says));
   }
   await writeHuge(service.manifestPath);
   await expect(service.restart()).rejects.toMatchObject(refusal(tooLong));
-  await writeFile(service.manifestPath, good);
+  await service.putManifest(good);
   await service.restart();
   expect((await createInvoice(service)).status).toBe(201);
 
@@ -130,7 +130,7 @@ test('without the database, what was in force here says whose ledger and whose n
     await expect(install(service, bad, false), name).rejects.toThrow(says);
   }
   // Even if the file in force is gone, because the mark beside the data remembers it.
-  await writeFile(service.manifestPath, '');
+  await service.putManifest('');
   await writeFile(bad, (CASES['another ledger'] as Case).make(next));
   await expect(install(service, bad, false)).rejects.toThrow(`but this ledger is ${next.ledgerId}`);
 });
@@ -159,11 +159,11 @@ test('a running service goes on with the last good one, and an alarm says what i
   const { service, next, good } = await startWorld();
   for (const name of ['another ledger', 'an expired one', 'a project of another network']) {
     const { make, says } = CASES[name] as Case;
-    await writeFile(service.manifestPath, make(next));
+    await service.putManifest(make(next));
     const open = await eventually(service.unvouched, (alarms) => 'addresses.manifest' in alarms);
     expect(open['addresses.manifest']).toMatch(says);
     expect((await createInvoice(service)).status).toBe(201);
-    await writeFile(service.manifestPath, good);
+    await service.putManifest(good);
     await eventually(service.unvouched, (alarms) => Object.keys(alarms).length === 0);
   }
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
 import { parseAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
@@ -188,19 +188,19 @@ test('an older manifest, an unsigned one and none are refused: by a start, and b
     [newest.replace('"serial":2', '"serial":3'), '0 of the 1 pinned keys signed this version'],
     ['', 'not JSON'],
   ] as const) {
-    await writeFile(service.manifestPath, text);
+    await service.putManifest(text);
     await expect(service.restart()).rejects.toMatchObject({
       code: 'MANIFEST_REFUSED',
       message: expect.stringContaining(says),
     });
   }
-  await writeFile(service.manifestPath, newest);
+  await service.putManifest(newest);
   await service.restart();
-  await writeFile(service.manifestPath, older);
+  await service.putManifest(older);
   const alarms = await eventually(service.unvouched, (open) => 'addresses.manifest' in open);
   expect(alarms['addresses.manifest']).toContain('serial 2 was already in force here');
   expect((await createInvoice(service)).status).toBe(201);
-  await writeFile(service.manifestPath, newest);
+  await service.putManifest(newest);
   await eventually(service.unvouched, (open) => Object.keys(open).length === 0);
 });
 
@@ -308,6 +308,8 @@ test('addresses are derived automatically up to the last signed one; then orders
     ...{ addresses: [...project.addresses, ...signed], maxSurcharge: '0.01', policy: 'exact' as const },
     xpubs: [],
   };
+  // A running service would compare the new policy with the old manifest.
+  await service.stopService();
   await service.vouchFor([], { networks: { devnet: { [project.projectId]: entry } } });
   await setPolicy(service, project, 'exact');
   await service.restart();

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -26,6 +26,8 @@ export type GuardedService = TestService & {
   /** In the service's form. */
   settings: ManifestSettings;
   pinned: ManifestSettings['pinned'];
+  /** Replaces the manifest's file in one step, as an installation does. A running service never reads half of it. */
+  putManifest(text: string | Buffer): Promise<void>;
   /** Signs a manifest with these addresses of the project, and puts it where the service looks. */
   vouchFor(addresses: readonly string[], changes?: Partial<Manifest>): Promise<Manifest>;
   /** Takes effect at the next start. */
@@ -48,6 +50,10 @@ export async function openGuardedService(mode: 'warn' | 'enforce', more: Config 
   const service = await startTestService({ config });
   const manifestPath = join(folder, 'addresses.manifest');
   const ledgerId = (await findLedgerIdentity(service.db))?.id ?? '';
+  const putManifest: GuardedService['putManifest'] = async (text) => {
+    await writeFile(`${manifestPath}.draft`, text);
+    await rename(`${manifestPath}.draft`, manifestPath);
+  };
   let previous: { serial: number; digest: string } | null = null;
   const vouchFor: GuardedService['vouchFor'] = async (addresses, changes = {}) => {
     const entry = { addresses, maxSurcharge: '0.01', policy: 'tail' as const, xpubs: [] };
@@ -56,7 +62,7 @@ export async function openGuardedService(mode: 'warn' | 'enforce', more: Config 
       ...{ notAfter: '2099-01-01T00:00:00.000Z', networks: { devnet: { [service.project.projectId]: entry } } },
       ...changes,
     };
-    await writeFile(manifestPath, signedText(manifest));
+    await putManifest(signedText(manifest));
     previous = { serial: manifest.serial, digest: headOf(manifest, nativeSha256).digest };
     return manifest;
   };
@@ -79,5 +85,7 @@ export async function openGuardedService(mode: 'warn' | 'enforce', more: Config 
     await service.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  return Object.assign(Object.create(service), { manifestPath, settings, pinned, vouchFor, unvouched, enforce, stop });
+  return Object.assign(Object.create(service), {
+    ...{ manifestPath, settings, pinned, putManifest, vouchFor, unvouched, enforce, stop },
+  });
 }
