@@ -58,7 +58,7 @@ test('it says where the ledger stands, how far behind and why, and how each node
   expect(page.status).toBe(200);
   expect(said).toContain('Behind 1,006 irreversible blocks are not recorded.');
   expect(said).toContain('catching up: 61.3 blocks per second, about 8 s left');
-  expect(said).toContain('Watcher: running, last status 0 s ago');
+  expect(said).toMatch(/Watcher: running, last status \d+ s ago/);
   expect(said).toMatch(/Recorded \d+ created 20/);
   expect(said).toContain(
     'paused for 9 s disagrees: it names different producers than the other nodes (3 failures in a row)',
