@@ -132,14 +132,16 @@ test('a thousand networks try one account, and its owner signs in from a known n
   const { code, recoveryCodes } = await joinByPassword(desk, 'ann', 'owner', from('192.0.2.1'));
   const { key } = await joinByPasskey(desk, 'keyed');
   let stop = false;
-  const strangers = Array.from({ length: 1000 }, (_, n) => from(`10.${n >> 8}.${n & 255}.1`));
-  const flood = strangers.map(async (stranger) => {
-    const outcomes: string[] = [];
-    while (!stop && outcomes.length < 5) {
+  const strangers = Array.from({ length: 1000 }, (_, n) => from(`10.${n >> 8}.${n & 255}.1`)).values();
+  const kinds = new Set<string>();
+  // These are more than may wait for their turn. If all came at once, a slow machine would let some wait too long for a connection.
+  const flood = Array.from({ length: 40 }, async () => {
+    for (const stranger of strangers) {
       const guess = { login: 'ann', password: `guess ${stranger.origin}`, code: '123456' };
-      outcomes.push((await startSession(desk.deps, stranger, guess)).kind);
+      for (let tries = 0; !stop && tries < 5; tries += 1) {
+        kinds.add((await startSession(desk.deps, stranger, guess)).kind);
+      }
     }
-    return outcomes;
   });
   const signIn = { login: 'ann', password: PASSWORD, code: code() };
   const started = { kind: 'started' };
@@ -149,12 +151,12 @@ test('a thousand networks try one account, and its owner signs in from a known n
   const passkey = key.sign(await challengeOf(desk));
   expect(await startSession(desk.deps, from('192.0.2.78'), { passkey })).toMatchObject(started);
   stop = true;
-  const kinds = new Set((await Promise.all(flood)).flat());
+  await Promise.all(flood);
   expect([...kinds].filter((kind) => kind !== 'limited' && kind !== 'refused')).toEqual([]);
   // Wrong passwords leave nothing in the database, and nothing that locks the owner out later.
   expect(await desk.sql("select misses from people where login = 'ann'")).toEqual([{ misses: 0 }]);
   expect(await desk.sql("select 1 from operator_actions where action = 'session.refused'")).toEqual([]);
-}, 120_000);
+});
 
 test('of strangers one waits for its turn after the other, and any of too many is let go', async () => {
   let running = 0;
