@@ -231,10 +231,10 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
 /**
- * An alarm is raised when this many further checks have found no change, which happens within a minute. A standby takes over within ten
- * seconds.
+ * An alarm is raised when this many further checks have found no change. This takes about 40 seconds, which leaves a slow machine enough
+ * time to send the alarm within a minute. A standby takes over within ten seconds.
  */
-const LOOKS = 8;
+const LOOKS = 6;
 const KIND = 'watch-stalled';
 
 export type Liveness = {
