@@ -205,10 +205,9 @@ test('entries that are older than the seals are told as other rows are, until th
   );
   await act(1);
   await untilSeen(2);
-  const [row] = await runSql(
-    service,
-    `select detail from alarms where kind = 'row-unsealed' and subject = 'operator_actions'`,
-  );
+  const unsealed = () =>
+    runSql(service, `select detail from alarms where kind = 'row-unsealed' and subject = 'operator_actions'`);
+  const [row] = await eventually(unsealed, ({ length }) => length > 0);
   expect(row).toEqual({ detail: expect.stringContaining('a row in operator_actions (1 to 1) has no seal') });
   expect(await alarms()).toEqual({});
   expect(await verify()).toMatchObject({ good: true, unsealed: 1 });

@@ -9,6 +9,7 @@ import { addKey } from '../contract/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,
+  createPatiently,
   createTestProject,
   eventually,
   inboxOf,
@@ -97,7 +98,10 @@ test('a project whose address was changed fails alone: others that create at the
     other.id,
   ]);
   const answers = await Promise.all(
-    Array.from({ length: 40 }, (_, n) => createInvoice(service, n % 2 === 0 ? {} : { apiKey: other.apiKey })),
+    // A slow machine refuses some of so many at once with 503.
+    Array.from({ length: 40 }, (_, n) =>
+      n % 2 === 0 ? createPatiently(service) : createInvoice(service, { apiKey: other.apiKey }),
+    ),
   );
   expect(answers.filter((_, n) => n % 2 === 0).map(({ status }) => status)).toEqual(Array(20).fill(201));
   expect(answers.filter((_, n) => n % 2 === 1).some(({ status }) => status === 201)).toBe(false);

