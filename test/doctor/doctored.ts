@@ -91,6 +91,19 @@ export async function expectNamed(service: TestService, { check, state, fix, pla
   }
 }
 
+/**
+ * Returns the result of some work and how many seconds it took, counted in ticks of this process. A stall of the machine is one tick,
+ * because the work's own time limits don't expire earlier either.
+ */
+export async function countSeconds<Result>(work: () => Promise<Result>): Promise<{ result: Result; seconds: number }> {
+  let seconds = 0;
+  const timer = setInterval(() => {
+    seconds += 1;
+  }, 1000);
+  const result = await work().finally(() => clearInterval(timer));
+  return { result, seconds };
+}
+
 /** Changes rows as the tables' owner, bypassing every guard. */
 export async function pastGuards(
   service: TestService,
