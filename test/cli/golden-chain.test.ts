@@ -105,7 +105,7 @@ test('the chain is shown, compared, read again and repaired as it was', async ()
   }
   await both(['chain', 'verify', '--from', '1']);
   await finishAudited();
-}, 120_000);
+});
 
 test('what only a person decides of the chain is shown, done and refused as it was', async () => {
   const { run, both, finishAudited, books, ledger, shop, tail } = await openPart('chain-decisions');
@@ -155,7 +155,7 @@ test('what only a person decides of the chain is shown, done and refused as it w
   await run(['address', 'add', addressOf(0xa6), tail.address, ...inShop, '--json']);
   await both(['address', 'derive', '--count', '1', ...inShop]);
   await finishAudited();
-}, 120_000);
+});
 
 test('a backup is made, examined and restored as it was', async () => {
   const named: Record<string, string> = {};
@@ -187,4 +187,4 @@ test('a backup is made, examined and restored as it was', async () => {
   await run(['restore', 'accept', '--retire-addresses', '--json'], { env });
   await run(['audit', 'list']);
   await finishAudited({ env });
-}, 120_000);
+});

@@ -33,7 +33,7 @@ test('each command helps with the same words', async () => {
   const { run, finish } = startRecording('help', {});
   for (const command of commands) await run([...command, '--help']);
   await finish();
-}, 120_000);
+});
 
 test('a command that cannot do anything says so with the same words and exit code', async () => {
   const { run, both, finish } = startRecording('refusals', { QUITTANCE_DATA_DIR: newDirectory() });
@@ -150,7 +150,7 @@ test('a manifest is made, signed, installed and shown with the same words', asyn
   await both(['manifest', 'verify']);
   await both(['manifest', 'verify', draft]);
   await finish();
-}, 60_000);
+});
 
 test('there is no command of which nothing is recorded but its help', async () => {
   const folder = new URL('golden/commands/', import.meta.url);

@@ -376,7 +376,7 @@ test('killed, restarted and with its server restarted, it has every event answer
   });
   await killed;
   const second = start();
-  const until = (wanted: Recorded[]) => eventually(cursor, (seen) => seen === wanted.at(-1)?.id, 25_000);
+  const until = (wanted: Recorded[]) => eventually(cursor, (seen) => seen === wanted.at(-1)?.id);
   await until(recorded);
   await service.stopService();
   await service.restart();
