@@ -165,7 +165,8 @@ test('a service that is well is called so', async () => {
   // It has only just been restarted.
   const view = await eventually(
     () => examine(service),
-    (seen) => told(seen, 'chain').state === 'good' && told(seen, 'alarms').state === 'good',
+    (seen) =>
+      ['chain', 'alarms', 'networks-watched', 'service', 'streams'].every((name) => told(seen, name).state === 'good'),
   );
   const wrong = view.checks.filter(({ state }) => state === 'failed').map(({ name }) => name);
   // The tests' server doesn't sync to disk, for speed.
