@@ -62,7 +62,7 @@ function renderStep(step: Hint): Html {
   return html`<code>${formatHint(step)}</code> <small>(on the machine that runs Quittance)</small>`;
 }
 
-/** These commands work with files, need a terminal, or are needed once in years, so no page offers them (`NOT_IN_CONSOLE` says why). */
+/** These commands work with files, need a terminal, or are needed once in years, so no page offers them. */
 export const ON_THE_MACHINE: ReadonlySet<string> = new Set([
   ...['adapter disable', 'adapter enable', 'adapter list', 'backup keygen', 'restore', 'restore accept', 'migrate'],
   ...['chain checkpoint', 'chain pass', 'chain repair', 'ledger seal', 'master-key rotate', 'sandbox pay'],

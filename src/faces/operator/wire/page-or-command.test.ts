@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from '../../../../test/support/page-or-command.ts';
 import { ACTIONS } from '../actions.ts';
 import type { Operation } from '../operation.ts';
 import { JOB_ACTIONS } from '../subjects/jobs.ts';
-import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from './page-or-command.ts';
 
 const OPERATOR = join(import.meta.dirname, '..');
 const SOURCE = join(OPERATOR, '../..');
@@ -35,7 +35,9 @@ async function usedBy(folder: string): Promise<Set<string>> {
     }
   }
   // The commands of a subject are derived from its operations.
-  for (const [, path = ''] of text.matchAll(/import\('[./]+(?:faces\/)?operator\/(subjects\/[a-z-]+)\.ts'\)/g)) {
+  for (const [, path = ''] of text.matchAll(
+    /import\('[./]+(?:faces\/)?operator\/((?:subjects|explain)\/[a-z-]+)\.ts'\)/g,
+  )) {
     const { operations } = (await load(path)) as unknown as { operations: readonly Operation[] };
     for (const { action, command } of operations) if (command !== undefined) used.add(action);
   }

@@ -1,6 +1,6 @@
-import type { ActionName } from '../actions.ts';
+import type { ActionName } from '../../src/faces/operator/actions.ts';
 
-/** The actions that an interface doesn't offer, and why. Operations without a route are listed in `operations.ts`. */
+/** The actions that an interface doesn't offer, and why. Operations without a route are listed in `operations.test.ts`. */
 type Told = Readonly<Partial<Record<ActionName, string>>>;
 
 const FILES = 'it uses files on its own machine, or works as the table owner, and the service may be stopped';
