@@ -1,4 +1,4 @@
-import { checkSchema } from '../faces/operator/backup/check-schema.ts';
+import { checkSchema } from '../faces/operator/system/show-system.ts';
 import { cliActor, type Result, type Terminal } from './terminal/terminal.ts';
 
 import { withDatabase } from './terminal/with-database.ts';

@@ -4,7 +4,7 @@ import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { renderExample } from '../../src/faces/checkout/page/example.ts';
 import { registerConsole } from '../../src/faces/console/register.ts';
 import { addSignInRoutes, createSessions } from '../../src/faces/console/sign-in/sign-in-routes.ts';
-import type { SettingView } from '../../src/faces/operator/system/views.ts';
+import type { SettingView } from '../../src/faces/operator/system/show-system.ts';
 import { createServer } from '../../src/faces/web/server.ts';
 import { openDesk } from '../people/desk.ts';
 import { operationDeps, ownProcess } from './operation-deps.ts';

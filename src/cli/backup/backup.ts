@@ -5,19 +5,18 @@ import { toIso } from '../../core/domain/time.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
 import { readVersion } from '../../core/runtime/package.ts';
+import { type Authenticity, describeMac } from '../../faces/operator/backup/backup-format.ts';
+import { areIdentities, type Opening, refuseOtherFiles } from '../../faces/operator/backup/backup-read.ts';
+import { createBackup, makeKey } from '../../faces/operator/backup/create-backup.ts';
+import { acceptRestore, restoreBackup } from '../../faces/operator/backup/restore-backup.ts';
 import {
-  type Authenticity,
-  type BackupView,
-  describeMac,
   type RefusedBackupView,
   type Rescanned,
   type TotalDifference,
   type VerifiedBackupView,
-} from '../../faces/operator/backup/backup-format.ts';
-import { areIdentities, type Opening, refuseOtherFiles } from '../../faces/operator/backup/backup-read.ts';
-import { createBackup, makeKey } from '../../faces/operator/backup/create-backup.ts';
-import { acceptRestore, restoreBackup } from '../../faces/operator/backup/restore-backup.ts';
-import { verifyBackup, withScratch } from '../../faces/operator/backup/verify-backup.ts';
+  verifyBackup,
+  withScratch,
+} from '../../faces/operator/backup/verify-backup.ts';
 import { type Column, columnsText, formatFields, writeText } from '../../faces/operator/command-words.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
 import { readReason } from '../../faces/operator/input/readers.ts';
@@ -52,6 +51,8 @@ export async function printBackup(terminal: Terminal, options: BackupOptions): P
       : 'keep the backup on another machine, and the master key separate from your backups; to test the backup, use "quittance backup --verify"',
   };
 }
+
+type BackupView = Awaited<ReturnType<typeof createBackup>>;
 
 function describe({ rowCounts, masterKeyIds, authenticatedBy, recipients, ...made }: BackupView): string {
   return formatFields([

@@ -7,7 +7,7 @@ import { type NodeSpec, showsBytes } from '../../core/domain/node.ts';
 import { isLoopbackLink } from '../../core/domain/url.ts';
 import { parseMasterKey } from '../../core/runtime/key-ring.ts';
 import { describeDatabase } from '../../core/store/db/inspect-transport.ts';
-import type { SettingView } from '../../faces/operator/system/views.ts';
+import type { SettingView } from '../../faces/operator/system/show-system.ts';
 import { httpUrl, isTronGridNode, parseNode } from './node-entry.ts';
 import { type ConfigProblem, type ReadSettings, readSettings } from './read-settings.ts';
 import {

@@ -7,8 +7,7 @@ import type { OperationDeps } from '../../operator/operation.ts';
 import type { ProjectView } from '../../operator/subjects/projects.ts';
 import type { Session } from '../../operator/subjects/sessions.ts';
 import type { SignedAction, SignInDeps, StepUpProof, StepUpRequest } from '../../operator/subjects/sign-in.ts';
-import type { RunningProcess } from '../../operator/system/show-system.ts';
-import type { SettingView } from '../../operator/system/views.ts';
+import type { RunningProcess, SettingView } from '../../operator/system/show-system.ts';
 import type { Html } from '../../web/html.ts';
 
 /** Asks the person who sent a request to prove their identity again, for an action that is shown. */

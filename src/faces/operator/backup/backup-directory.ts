@@ -12,7 +12,7 @@ import { sealColumn } from '../../../core/store/db/seal.ts';
 import { SEALED_ACTION } from '../../../core/store/db/sealed-tables.ts';
 import { isAsSealed, json, type Row, text } from '../../../core/store/db/statement.ts';
 import type { Actor } from '../actor.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 
 /**
  * The name of a verified backup is `quittance-000012-20261124T030000Z.backup`. The file `….backup.sha256` next to it contains its digest
@@ -233,9 +233,7 @@ export async function requestBackup(
     const waiting = await findRequestedBackup(tx);
     if (waiting !== null) return { requestedAt: toIso(waiting) };
     const requestedAt = toIso(now());
-    await recordActions(tx, actor, now(), [
-      { projectId: null, action: 'backup.requested', subject: requestedAt, detail: {} },
-    ]);
+    await recordAction(tx, actor, now(), 'backup.requested', { subject: requestedAt, detail: {} });
     return { requestedAt };
   });
 }

@@ -2,88 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
 import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
-import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { AuditHead } from '../../../core/store/access/audit-log.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import type { AppliedMigration } from '../../../core/store/db/migrate.ts';
-import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { rowsOf } from '../../../core/store/db/rows-of.ts';
 import type { Sealer } from '../../../core/store/db/seal.ts';
 import { count, type Row } from '../../../core/store/db/statement.ts';
-import { nullable, Said, Time } from '../fields.ts';
 import { verifyLog } from '../subjects/audit.ts';
-
-const Text = Type.String();
-const Count = Type.Integer();
-const Flag = Type.Boolean();
-const Texts = Type.Array(Text);
-/** Row counts by table. */
-const RowCounts = Type.Record(Text, Count);
-
-/**
- * `authenticatedBy` is the master key that its MAC was made with, `recipients` are the keys that it's encrypted with, and `auditHead` is
- * its newest audit log entry.
- */
-export const BackupView = Type.Object({
-  ...{ file: Text, bytes: Count, takenAt: Time, final: Flag, ledgerId: nullable(Text), rowCounts: RowCounts },
-  ...{ masterKeyIds: Texts, authenticatedBy: nullable(Text), recipients: Texts, auditHead: nullable(Text) },
-});
-export type BackupView = Static<typeof BackupView>;
-
-/** `micro` is in micro-USDT. */
-const Sum = Type.Object({ count: Text, micro: Text });
-/** Two sums that should be equal but aren't. */
-export const TotalDifference = Type.Object({
-  ...{ what: Text, network: Text, projectId: Text, kind: Text, backup: Sum, other: Sum },
-});
-export type TotalDifference = Static<typeof TotalDifference>;
-
-/** The blocks that were read, compared with the running ledger. */
-export const ComparedBlocks = Type.Object({
-  /** Transfers found in both. */
-  confirmed: Count,
-  /** Transfers in the running ledger to or from addresses added after the backup. */
-  ofNewAddresses: Count,
-  differences: Type.Array(
-    Type.Object({
-      kind: Type.Enum(['not-on-chain', 'missing-in-ledger']),
-      ...{ txId: Text, logIndex: Count, blockNumber: Count },
-    }),
-  ),
-});
-export type ComparedBlocks = Static<typeof ComparedBlocks>;
-
-/** The result of reading the chain from the backup onwards. `compared` is `null` if there's no running ledger to compare with. */
-export const Rescanned = Type.Union([
-  Type.Object({ kind: Type.Literal('not-read'), network: Text, reason: Text }),
-  Type.Object({
-    ...{ kind: Type.Literal('read'), network: Text, from: Count, to: Count },
-    compared: nullable(ComparedBlocks),
-  }),
-]);
-export type Rescanned = Static<typeof Rescanned>;
-
-/** A file that was refused before its contents were examined. `recipients` is the number of keys that it's encrypted with. */
-export const RefusedBackupView = Type.Object({
-  ...{ file: Text, good: Type.Literal(false), authenticity: Text, reason: Said, recipients: Count },
-});
-export type RefusedBackupView = Static<typeof RefusedBackupView>;
-
-/**
- * `differences` are between the sums in the file and the restored rows. `auditHead` is the end of its audit log. `auditProblem` describes
- * tampering with that log, in the file or later in the running ledger. `paidSince` contains invoices that were paid after the backup,
- * according to the chain.
- */
-export const VerifiedBackupView = Type.Object({
-  ...{ file: Text, good: Flag, authenticity: Text, takenAt: Time, rowCounts: RowCounts },
-  differences: Type.Array(TotalDifference),
-  running: Type.Union([
-    Type.Object({ compared: Type.Literal(true), losses: Type.Array(TotalDifference) }),
-    Type.Object({ compared: Type.Literal(false), reason: Text }),
-  ]),
-  ...{ chain: nullable(Type.Array(Rescanned)), auditProblem: nullable(Text), paidSince: Count },
-  auditHead: nullable(Text),
-});
-export type VerifiedBackupView = Static<typeof VerifiedBackupView>;
 
 const columns = {
   what: 'text',
@@ -133,18 +58,6 @@ export const findCursors = rowsOf(
   cursor,
   'select network, solid_number as block, solid_time as time from chain_cursors order by network',
   () => [],
-);
-
-/** Returns the ids of the master keys that encrypted the secrets in the database. */
-export const findEncryptionKeys = answerOf(
-  'backup-master-keys',
-  { id: 'text' },
-  `select master_key_id as id from webhook_secrets union
-   select master_key_id from notify_channels union
-   select master_key_id from receipt_keys where master_key_id is not null union
-   select master_key_id from people where master_key_id is not null order by id`,
-  () => [],
-  (rows) => rows.map(({ id }) => id),
 );
 
 /**

@@ -35,15 +35,13 @@ import {
 } from '../../../core/store/db/tables.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/problems.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
 import {
   type BackupHeader,
-  type BackupView,
   encodeFrame,
   type Frame,
   findCursors,
-  findEncryptionKeys,
   MAC_MAGIC,
   MAGIC,
   macOf,
@@ -114,7 +112,7 @@ export async function createBackup(
   { connection, now, keyRing, release, ...database }: Deps,
   actor: Actor,
   { path, recipients, isFinal, signal }: Input,
-): Promise<BackupView> {
+) {
   const at = now();
   // Check these before the ledger is closed so that a wrong setting doesn't close it.
   await checkRecipients(recipients);
@@ -148,7 +146,7 @@ async function close(database: QuietDatabase, recordClosed: (tx: Sql) => Promise
 }
 
 function record(tx: Sql, actor: Actor, at: UnixMs, detail: object): Promise<void> {
-  return recordActions(tx, actor, at, [{ projectId: null, action: 'backup.created', subject: toIso(at), detail }]);
+  return recordAction(tx, actor, at, 'backup.created', { subject: toIso(at), detail });
 }
 
 /** The key that authenticates a backup, and the keys that can decrypt it. */
@@ -256,6 +254,18 @@ async function* withMac(
   }
   yield hash.digest();
 }
+
+/** Returns the ids of the master keys that encrypted the secrets in the database. */
+const findEncryptionKeys = answerOf(
+  'backup-master-keys',
+  { id: 'text' },
+  `select master_key_id as id from webhook_secrets union
+   select master_key_id from notify_channels union
+   select master_key_id from receipt_keys where master_key_id is not null union
+   select master_key_id from people where master_key_id is not null order by id`,
+  () => [],
+  (rows) => rows.map(({ id }) => id),
+);
 
 async function readHeader(
   session: BackupSession,

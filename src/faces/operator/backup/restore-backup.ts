@@ -38,7 +38,7 @@ import {
 } from '../../../core/store/db/tables.ts';
 import { findProjectNetworks } from '../../../core/store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
-import { recordActions, recordedActor } from '../record-actions.ts';
+import { recordAction, recordedActor } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
 import {
   type Authenticity,
@@ -322,9 +322,7 @@ export async function restoreBackup(
         await raiseRestored(tx, { now, random, write }, () => say`${origin}: ${TO_COMPARE}`);
       }
       const detail = { takenAt, isFinal, authenticity: kind, barredAddresses: barred };
-      await recordActions(tx, actor, now(), [
-        { projectId: null, action: 'backup.restored', subject: identity.id, detail },
-      ]);
+      await recordAction(tx, actor, now(), 'backup.restored', { subject: identity.id, detail });
       return { barred, audit };
     },
   });
@@ -376,7 +374,7 @@ export async function acceptRestore(
     const origin = `a copy, accepted at ${toIso(at)}`;
     const barred = retires ? await secureCopy(tx, { now: () => at, random, write }, recordedActor(actor), origin) : 0;
     const detail = { retired: retires, barredAddresses: barred };
-    await recordActions(tx, actor, at, [{ projectId: null, action: 'backup.accepted', subject: identity.id, detail }]);
+    await recordAction(tx, actor, at, 'backup.accepted', { subject: identity.id, detail });
     return barred;
   });
   return { ledgerId: identity.id, retired: retires, barredAddresses };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseAddress } from '@quittance/tron/address';
 import { AppError } from '../../../core/domain/errors.ts';
+import type { Text } from '../../../core/domain/message.ts';
 import { isNetwork, type Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
@@ -19,20 +20,15 @@ import { startEmbeddedPostgres } from '../../../core/store/embedded/embedded.ts'
 import { EmbeddedPostgresError } from '../../../core/store/embedded/error.ts';
 import { removeAsOwner } from '../../../core/store/embedded/user.ts';
 import type { Actor } from '../actor.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { verifyAudit, writeHead } from '../subjects/audit.ts';
 import { findLedgerRange, findOurAddresses, type LedgerTransfer, type Range } from '../subjects/chain-blocks.ts';
 import {
   type Authenticity,
   type BackupHeader,
-  type ComparedBlocks,
   checkAudit,
   type LedgerTotal,
-  type RefusedBackupView,
-  type Rescanned,
   sumLedger,
-  type TotalDifference,
-  type VerifiedBackupView,
   type WrittenTotal,
 } from './backup-format.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
@@ -132,6 +128,22 @@ export type FollowDeps = {
   /** Called from time to time with the last block read and the last block to be read, or `null` as long as that is unknown. */
   onRead(network: Network, block: number, end: number | null): void;
 };
+
+/** The blocks that were read, compared with the running ledger. */
+type ComparedBlocks = {
+  /** Transfers found in both. */
+  confirmed: number;
+  /** Transfers in the running ledger to or from addresses added after the backup. */
+  ofNewAddresses: number;
+  differences: (BlockPlace & { kind: 'not-on-chain' | 'missing-in-ledger' })[];
+};
+type BlockPlace = Pick<LedgerTransfer, 'txId' | 'logIndex' | 'blockNumber'>;
+
+/** The result of reading the chain from the backup onwards. `compared` is `null` if there's no running ledger to compare with. */
+export type Rescanned = { network: string } & (
+  | { kind: 'not-read'; reason: string }
+  | { kind: 'read'; from: number; to: number; compared: ComparedBlocks | null }
+);
 
 /**
  * Runs the regular watcher on the scratch database so that it continues reading the chain from the backup's position. Compares the recorded
@@ -236,6 +248,35 @@ type Deps = Required<Opening> &
   };
 type Input = { path: string; takesUnauthenticated: boolean; readsChain: boolean };
 
+/** A file that was refused before its contents were examined. `recipients` is the number of keys that it's encrypted with. */
+export type RefusedBackupView = { file: string; good: false; authenticity: string; reason: Text; recipients: number };
+
+/** Two sums that should be equal but aren't. */
+export type TotalDifference = Pick<LedgerTotal, 'what' | 'network' | 'projectId' | 'kind'> & {
+  backup: SumView;
+  other: SumView;
+};
+/** `micro` is in micro-USDT. */
+type SumView = { count: string; micro: string };
+
+/**
+ * `differences` are between the sums in the file and the restored rows. `auditHead` is the end of its audit log. `auditProblem` describes
+ * tampering with that log, in the file or later in the running ledger. `paidSince` contains invoices that were paid after the backup,
+ * according to the chain.
+ */
+export type VerifiedBackupView = Pick<BackupHeader, 'takenAt'> & {
+  file: string;
+  good: boolean;
+  authenticity: string;
+  rowCounts: Record<string, number>;
+  differences: TotalDifference[];
+  running: { compared: true; losses: TotalDifference[] } | { compared: false; reason: string };
+  chain: Rescanned[] | null;
+  auditProblem: string | null;
+  paidSince: number;
+  auditHead: string | null;
+};
+
 /** `authenticity` is `null` if the file wasn't examined. */
 type Verified =
   | { view: VerifiedBackupView; authenticity: Authenticity }
@@ -329,9 +370,7 @@ function record(
   { file, good, takenAt, chain }: VerifiedBackupView,
 ): Promise<void> {
   const detail = { file, good, isChainRead: chain?.some(({ kind }) => kind === 'read') ?? false };
-  return db.transaction((tx) =>
-    recordActions(tx, actor, now(), [{ projectId: null, action: 'backup.verified', subject: takenAt, detail }]),
-  );
+  return db.transaction((tx) => recordAction(tx, actor, now(), 'backup.verified', { subject: takenAt, detail }));
 }
 
 /** Runs `work` on the running ledger if the backup belongs to it, and otherwise returns why it doesn't. */

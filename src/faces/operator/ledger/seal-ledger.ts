@@ -7,7 +7,7 @@ import { coveredValues, type Sealer } from '../../../core/store/db/seal.ts';
 import { mayReseal, SEALED_ROWS, type SealedRows } from '../../../core/store/db/sealed-rows.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/problems.ts';
-import { recordActions } from '../record-actions.ts';
+import { recordAction } from '../record-actions.ts';
 import { type Judged, judge, resealedRow, type Scanned, scanRows, type Tally, type WrongRow } from './scan-rows.ts';
 
 /** `wrong` contains the first 100 rows that were changed, have no seal, or were sealed with a key that isn't configured. */
@@ -53,8 +53,8 @@ export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Act
   const view = viewSeals(walked);
   const sealed = walked.tallies.reduce((sum, { resealed }) => sum + resealed, 0);
   const ledger = await findLedgerIdentity(db);
-  const done = { action: 'ledger.sealed', subject: ledger?.id ?? '', detail: { sealed, good: view.good } } as const;
-  await db.transaction((tx) => recordActions(tx, actor, now(), [{ ...done, projectId: null }]));
+  const done = { subject: ledger?.id ?? '', detail: { sealed, good: view.good } };
+  await db.transaction((tx) => recordAction(tx, actor, now(), 'ledger.sealed', done));
   return view;
 }
 
@@ -143,9 +143,7 @@ export async function acceptRow({ db, now }: AcceptRowDeps, actor: Actor, row: C
     if (done?.length === 0) {
       throw new AppError('CONFLICT', `${table}:${id} was changed in the meantime: run this command again`);
     }
-    await recordActions(tx, actor, now(), [
-      { projectId: null, action: 'row.accepted', subject: `${table}:${id}`, detail: { was } },
-    ]);
+    await recordAction(tx, actor, now(), 'row.accepted', { subject: `${table}:${id}`, detail: { was } });
   });
   return { table, id, was };
 }

@@ -83,28 +83,13 @@ function wrongAddress({ addresses, xpubs }: ProjectEntry): string | null {
   return null;
 }
 
-export type ManifestView = {
-  serial: number;
-  ledgerId: string;
-  notAfter: string;
-  digest: string;
-  previous: string | null;
-  projects: {
-    network: string;
-    projectId: string;
-    policy: string;
-    maxSurcharge: string;
-    addresses: number;
-    ranges: number;
-  }[];
-  /** The public keys of everyone who signed exactly this content. */
-  signers: string[];
-  /** Why the manifest isn't valid, or `null` if it's valid or no keys are known. */
-  problem: string | null;
-};
+export type ManifestView = ReturnType<typeof viewManifest>;
 
-/** Describes a manifest and its signers. `pinned` holds the keys whose signatures count, or is `null` if none are known. */
-export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null): ManifestView {
+/**
+ * Describes a manifest. `pinned` holds the keys whose signatures count, or is `null` if none are known. `signers` are the public keys of
+ * everyone who signed exactly this content. `problem` says why the manifest isn't valid; it's `null` if it's valid or no keys are known.
+ */
+export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null) {
   const { serial, ledgerId, notAfter, previous, networks } = manifest;
   const projects = Object.entries(networks).flatMap(([network, entries]) =>
     Object.entries(entries ?? {}).map(([projectId, { policy, maxSurcharge, addresses, xpubs }]) => {

@@ -3,7 +3,7 @@ import { askEachOperator, formatSigned, type Reconciled, reconcileAddress } from
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
-import { keyMode, type Network } from '../../../core/domain/network.ts';
+import { keyMode } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { inGroups } from '../../../core/runtime/concurrency.ts';
 import { Type } from '../../../core/runtime/type.ts';
@@ -189,16 +189,6 @@ type ReconciledAddress = { address: string } & (
   | { status: 'too-early'; reason: string }
 );
 
-/**
- * `firstChecked` lists the addresses that were compared for the first time. `hints` lists commands that show the blocks where a difference
- * must have arisen.
- */
-type ReconciledNow = {
-  view: { network: Network; node: string; data: ReconciledAddress[] };
-  firstChecked: ReadonlySet<string>;
-  hints: readonly Hint[];
-};
-
 /** Reads an address to compare. Throws `INVALID_ARGUMENT`. */
 function readAddress(text: string): TronAddress {
   const parsed = parseAddress(text.trim());
@@ -211,12 +201,13 @@ type Wanted = { addresses: readonly TronAddress[]; patienceMs?: number };
 
 /**
  * Compares the balances of these addresses, or of all addresses, with the chain now. `onProgress` receives the number done and the total.
- * `signal` ends the waiting. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`.
+ * `signal` ends the waiting. `firstChecked` lists the addresses that were compared for the first time. `hints` lists commands that show the
+ * blocks where a difference must have arisen. Throws `NOT_FOUND`, `NO_NODE` or `NODE_REFUSED`.
  */
 export async function reconcileNow(
   deps: NodeDeps & { onProgress(done: number, total: number): void; signal?: AbortSignal },
   { addresses: wanted, patienceMs: allMs = Number.POSITIVE_INFINITY }: Wanted,
-): Promise<ReconciledNow> {
+) {
   const { db, network, onProgress } = deps;
   const addresses = chooseAddresses(await listBookedAddresses(db, network, MAX_ADDRESSES), wanted, network);
   const nodes = (await deps.pool.available()).toReversed();

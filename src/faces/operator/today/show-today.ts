@@ -1,12 +1,11 @@
 import { type AlarmKind, adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { firstIdOf } from '../../../core/domain/ids.ts';
-import { say } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import { asSum, formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { keyMode } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
-import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { count, micro } from '../../../core/store/db/statement.ts';
@@ -16,7 +15,6 @@ import { stands } from '../../../core/store/ledger/standing.ts';
 import { listNotifyChannels } from '../../../core/store/outbox/notify-channels.ts';
 import type { Actor } from '../actor.ts';
 import { findNewestBackup } from '../backup/backup-directory.ts';
-import { nullable, Said, Time } from '../fields.ts';
 import { shorten } from '../input/problems.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
@@ -25,45 +23,23 @@ import { type ChainStatusView, showStatus } from '../subjects/chain.ts';
 import { countActive, showProject } from '../subjects/projects.ts';
 import { type ListedEndpointView, listEndpoints } from '../subjects/webhooks.ts';
 
-const sum = Type.Object({ count: Type.Integer(), amount: Type.String() });
-
 /**
  * A problem or task that needs a person. Rank 1 stops or threatens payments, rank 2 waits for a person, and rank 3 will soon need a person.
  * `next` is the step to take.
  */
-export const ConcernView = Type.Object({
-  rank: Type.Integer(),
-  about: Type.Enum(['alarm', 'receiver', 'money', 'backup', 'project', 'addresses']),
-  ...{ code: Type.String(), subject: Type.String(), text: Type.String(), since: nullable(Time), next: Said },
-});
-export type ConcernView = Static<typeof ConcernView>;
+export type ConcernView = {
+  rank: number;
+  about: 'alarm' | 'receiver' | 'money' | 'backup' | 'project' | 'addresses';
+} & Record<'code' | 'subject' | 'text', string> & { since: string | null; next: Text };
 
-const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'notifications', 'backup', 'attestation'] as const;
+type Step = 'address' | 'key' | 'webhook' | 'payment' | 'notifications' | 'backup' | 'attestation';
 
 /**
  * `setUp` has no `attestation` if addresses needn't be signed. `figures` is `null` if they took too long. `share` counts the invoices of
  * the last 30 days that were paid or expired, and how many of these were paid. `timed` is the number of payments that the median covers.
  * `isSample` means that only the newest 5,000 invoices or 500 payments were counted. Days are in UTC.
  */
-export const TodayView = Type.Object({
-  ...{ projectId: Type.String(), asOf: Time },
-  concerns: Type.Array(ConcernView),
-  setUp: Type.Array(Type.Object({ step: Type.Enum(SETUP_STEPS), isDone: Type.Boolean() })),
-  figures: nullable(
-    Type.Object({
-      ...{ today: sum, days7: sum, days30: sum },
-      share: Type.Object({ paid: Type.Integer(), decided: Type.Integer(), isSample: Type.Boolean() }),
-      timed: Type.Object({ count: Type.Integer(), isSample: Type.Boolean() }),
-      medianMs: nullable(Type.Integer()),
-      days: Type.Array(Type.Object({ day: Type.String(), count: Type.Integer(), amount: Type.String() })),
-    }),
-  ),
-  chain: Type.Object({
-    ...{ network: Type.String(), head: nullable(Type.Integer()), recorded: nullable(Type.Integer()) },
-    ...{ headAt: nullable(Time), nodes: Type.Integer(), goodNodes: Type.Integer(), why: nullable(Type.String()) },
-  }),
-});
-export type TodayView = Static<typeof TodayView>;
+export type TodayView = Awaited<ReturnType<typeof showToday>>;
 
 /** A row is written after its block, and our clock may differ from the chain's by this much. */
 const CLOCK_ERROR_MS = 600_000;
@@ -189,11 +165,7 @@ const DAYS = 30;
 const TIMEOUT_MS = 3000;
 
 /** Shows whether a project is healthy, what needs a person, and recent payments. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
-export async function showToday(
-  deps: Deps,
-  actor: Actor,
-  { projectId }: { projectId: string | undefined },
-): Promise<TodayView> {
+export async function showToday(deps: Deps, actor: Actor, { projectId }: { projectId: string | undefined }) {
   const { db } = deps;
   const project = await selectProject(db, actor, projectId);
   const now = deps.now();
@@ -227,7 +199,7 @@ export async function showToday(
       { step: 'notifications', isDone: (await listNotifyChannels(db)).length > 0 },
       { step: 'backup', isDone: backup !== null },
       ...(unsigned === null ? [] : [{ step: 'attestation' as const, isDone: addressCount > 0 && unsigned === 0 }]),
-    ],
+    ] satisfies { step: Step; isDone: boolean }[],
     figures: await readFigures(db, project, now).catch(ifTooSlow),
     chain: describeChain(status),
   };
@@ -244,7 +216,7 @@ async function countUnsigned(
   return used.filter(({ address }) => !addressGuard.vouchesFor({ network, projectId, address })).length;
 }
 
-async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<NonNullable<TodayView['figures']>> {
+async function readFigures(db: Database, { id }: Project, now: UnixMs) {
   const today = Math.floor(now / DAY_MS) * DAY_MS;
   const from = unixMs(Math.max(0, today - (DAYS - 1) * DAY_MS));
   const read = await db.snapshot(async (tx) => {
@@ -273,7 +245,7 @@ async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<
   };
 }
 
-function describeChain({ network, examined, recorded, watcher, behind }: ChainStatusView): TodayView['chain'] {
+function describeChain({ network, examined, recorded, watcher, behind }: ChainStatusView) {
   const nodes = watcher?.nodes ?? [];
   return {
     ...{ network, head: examined?.number ?? null, recorded: recorded?.number ?? null, headAt: examined?.time ?? null },
