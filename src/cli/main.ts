@@ -73,9 +73,9 @@ export async function addCommands(
     return group;
   };
   // Adds a command without a group. If the command isn't needed, a placeholder is added, which looks the same in the overall help.
-  const addAlone = async (name: Name, about: string) => {
+  const addAlone = async (name: Name, about: string, wanted = '') => {
     if (isWanted(name)) addOperations(program, terminal, print, (await SUBJECTS[name]()).operations);
-    else program.command(`${name} [options]`).description(about);
+    else program.command(`${name} [options]${wanted}`).description(about);
   };
 
   program
@@ -105,12 +105,11 @@ export async function addCommands(
   await add('receipt', 'verify signed receipts of paid invoices, and rotate the signing key', {
     addFirst: (group) => addReceiptCheck(group, terminal, print),
   });
-  const masterKey = await add('master-key', 'manage the master keys that encrypt secrets in the database');
-  addMasterKeyRotation(masterKey, terminal, print);
+  await add('master-key', 'manage the master keys that encrypt secrets in the database');
   addLedgerCommands(program, terminal, print);
   addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);
-  addExplainCommand(program, terminal, print);
+  await addAlone('explain', 'show the history of an invoice, a transaction or an address', ' <subject>');
   await add('chain', "check the service's chain data, and repair it");
   await addAlone(
     'reconcile',
@@ -145,6 +144,7 @@ const SUBJECTS = {
   request: () => import('../faces/operator/subjects/requests.ts'),
   receipt: () => import('../faces/operator/subjects/receipts.ts'),
   'master-key': () => import('../faces/operator/subjects/master-keys.ts'),
+  explain: () => import('../faces/operator/explain/explain.ts'),
   chain: loadChain,
   reconcile: () => import('../faces/operator/subjects/balances.ts'),
   invoice: () => import('../faces/operator/subjects/invoices.ts'),
@@ -351,15 +351,6 @@ function addReceiptCheck(group: Command, terminal: Terminal, print: Print): void
     );
 }
 
-function addMasterKeyRotation(group: Command, terminal: Terminal, print: Print): void {
-  group
-    .command('rotate')
-    .description(
-      'encrypt and seal everything with a new key, or with the first key in QUITTANCE_MASTER_KEY, while services keep running',
-    )
-    .action(async () => print((await import('./master-key/master-key.ts')).printRotatedKey(terminal)));
-}
-
 function addLedgerCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program.command('ledger').description('seal rows against unnoticed changes, and check their seals');
   group
@@ -435,17 +426,6 @@ function addEventsCommands(program: Command, terminal: Terminal): void {
       process.once('SIGINT', stop).once('SIGTERM', stop);
       await printEvents(terminal, options, { signal: stopping.signal });
     });
-}
-
-function addExplainCommand(program: Command, terminal: Terminal, print: Print): void {
-  program
-    .command('explain')
-    .description('show the history of an invoice, a transaction or an address')
-    .argument('<subject>', 'inv_…, your externalId, a transaction id (or its Tronscan link), or an address T…')
-    .option('--project <prj_…>', 'only entries for this project (default: all projects)')
-    .action(async (subject, options) =>
-      print((await import('./explain/explain.ts')).explain(terminal, subject, options)),
-    );
 }
 
 function addReportCommand(program: Command, terminal: Terminal, print: Print): void {

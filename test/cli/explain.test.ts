@@ -1,12 +1,13 @@
 import Schema from 'typebox/schema';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { explain } from '../../src/cli/explain/explain.ts';
+import { runAndPrint } from '../../src/cli/terminal/add-operations.ts';
 import { describeError } from '../../src/cli/terminal/describe-error.ts';
-import type { Result } from '../../src/cli/terminal/terminal.ts';
 import { AppError } from '../../src/core/domain/errors.ts';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { asWritten } from '../../src/faces/operator/command-words.ts';
+import { explainSubjectOperation } from '../../src/faces/operator/explain/explain.ts';
 import { ExplanationView } from '../../src/faces/operator/explain/explanation.ts';
+import type { LocalOperation } from '../../src/faces/operator/operation.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
@@ -26,15 +27,19 @@ afterEach(() => {
 type Ledger = Awaited<ReturnType<typeof createLedger>>;
 type Json = { verdict: string; timeline: { at: string; kind: string; text: string }[] } & Record<string, unknown>;
 
-async function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { project?: string } = {}): Promise<Result> {
-  const { data, ...result } = await explain(recordTerminal({ env }), subject, options);
-  return { ...result, data: JSON.parse(JSON.stringify(data, asWritten)) };
+async function ask({ env }: Pick<Ledger, 'env'>, subject: string, options: { project?: string } = {}) {
+  const terminal = recordTerminal({ env });
+  const input = { text: subject, projectId: options.project };
+  const result = await runAndPrint(terminal, explainSubjectOperation as LocalOperation, { input, by: undefined });
+  terminal.print(result);
+  const { stdout: text, stderr: next } = terminal.written;
+  return { text, next, exitCode: terminal.exitCode(), data: JSON.parse(JSON.stringify(result?.data, asWritten)) };
 }
 
 /** Compares the output for people and for programs with the golden files of a name. */
 async function expectGolden(ledger: Ledger, subject: string, name: string): Promise<Json> {
   const { text, next, data } = await ask(ledger, subject);
-  const shown = `$ quittance explain ${subject}\n\n${text}\n${next === undefined ? '' : `\n${next}\n`}`;
+  const shown = `$ quittance explain ${subject}\n\n${text}${next === '' ? '' : `\n${next}`}`;
   await expect(shown).toMatchFileSnapshot(`golden/explain-${name}.txt`);
   expect(Schema.Errors(ExplanationView, JSON.parse(JSON.stringify(data)))[1]).toEqual([]);
   await expect(`${JSON.stringify(data, null, 2)}\n`).toMatchFileSnapshot(`golden/explain-${name}.json`);
@@ -212,7 +217,7 @@ describe('an invoice', () => {
     expect((data as Json).verdict).toContain(
       `(${id}) arrived, but it pays no invoice. The transfer is not resolved. Likely (high): `,
     );
-    expect(next).toBe(`to resolve the transfer: quittance transfers resolve ${id} --as …`);
+    expect(next).toBe(`to resolve the transfer: quittance transfers resolve ${id} --as …\n`);
     const other = (await ask(ledger, 'order-71')).data as Json;
     expect(other.verdict).toMatch(/1 unmatched transfer may be meant for this invoice: 25\.010000 USDT/);
   });
@@ -249,7 +254,7 @@ describe('an invoice', () => {
     expect(verdict).toMatch(
       /No exact transfer has arrived\. 1 unmatched transfer has arrived since the invoice was created, at its address/,
     );
-    expect((await ask(ledger, 'order-73')).next).toBeUndefined();
+    expect((await ask(ledger, 'order-73')).next).toBe('');
   });
 
   test('that is PAID says what came in addition', async () => {

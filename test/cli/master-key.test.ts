@@ -3,10 +3,8 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { printRotatedKey } from '../../src/cli/master-key/master-key.ts';
 import { runAndPrint } from '../../src/cli/terminal/add-operations.ts';
 import { describeError } from '../../src/cli/terminal/describe-error.ts';
-import type { Result } from '../../src/cli/terminal/terminal.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { lockDataDir } from '../../src/core/runtime/instance-lock.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/core/runtime/key-ring.ts';
@@ -18,8 +16,8 @@ import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts
 import { findActiveSecrets } from '../../src/core/store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from '../../src/core/webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
-import type { Operation } from '../../src/faces/operator/operation.ts';
-import { showMasterKeys } from '../../src/faces/operator/subjects/master-keys.ts';
+import type { LocalOperation } from '../../src/faces/operator/operation.ts';
+import { rotateMasterKeyOperation, showMasterKeys } from '../../src/faces/operator/subjects/master-keys.ts';
 import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { recordTerminal } from '../support/terminal.ts';
@@ -31,10 +29,16 @@ function terminalWith(env: NodeJS.ProcessEnv) {
   return { ...recordTerminal({ json: true, env }), note: (text: string) => void notes.push(text) };
 }
 
-const statusOf = (env: NodeJS.ProcessEnv) =>
-  runAndPrint(terminalWith(env), showMasterKeys as Operation, { input: {}, by: undefined });
-const rotate = (env: NodeJS.ProcessEnv) => printRotatedKey(terminalWith(env));
-const failure = (work: Promise<Result>) => work.then(() => null, describeError);
+async function run(env: NodeJS.ProcessEnv, operation: LocalOperation) {
+  const terminal = terminalWith(env);
+  const result = await runAndPrint(terminal, operation, { input: {}, by: undefined });
+  terminal.print(result);
+  return { data: result?.data, next: String(result?.next), exitCode: terminal.exitCode() };
+}
+
+const statusOf = (env: NodeJS.ProcessEnv) => run(env, showMasterKeys as LocalOperation);
+const rotate = (env: NodeJS.ProcessEnv) => run(env, rotateMasterKeyOperation as LocalOperation);
+const failure = (work: Promise<unknown>) => work.then(() => null, describeError);
 
 let external: TestDatabase;
 beforeAll(async () => {

@@ -57,7 +57,7 @@ test('every event can be triggered, and listen beside it forwards each with a si
     const run = async (type: string) => {
       const options = isAboutInvoice(type) ? { externalId: `order-${type}` } : {};
       const { data, text } = await printTriggered(newTerminal(), type, options);
-      return { type, data: data as Json, text };
+      return { type, data: data as Json, text: String(text) };
     };
     const others = Object.keys(TRIGGERS).filter((type) => type !== 'invoice.pending');
     const reported = await Promise.all(others.map(run));

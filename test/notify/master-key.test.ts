@@ -19,7 +19,7 @@ test('a rotation of the master key encrypts channels anew, and the former key is
     (await findMasterKeys({ db, now, keyRing: createKeyRing(keys) })).view.keys;
   const rotate = (...keys: (typeof older)[]) => {
     const config = { masterKeys: keys.map(textOf), databaseUrl: 'postgres://elsewhere', dataDir: '/nowhere' };
-    return rotateMasterKey({ db, now, config, warn: () => undefined }, ANNA);
+    return rotateMasterKey({ db, now, config, note: () => undefined }, ANNA);
   };
   expect(await statusOf(newer, older)).toMatchObject([{ signing: 0 }, { signing: 1, canBeDropped: false }]);
   // Without the earlier key everything stays as it is, and the channel is reported.
@@ -46,7 +46,7 @@ test('a process that has the former key alone sends again when it has both', asy
   const config = {
     ...{ masterKeys: [newer, TEST_KEY_RING.current()].map(textOf), databaseUrl: 'postgres://', dataDir: '/nowhere' },
   };
-  await rotateMasterKey({ ...world, config, warn: () => undefined }, ANNA);
+  await rotateMasterKey({ ...world, config, note: () => undefined }, ANNA);
   const stale = world.start();
   await world.raise('blind', '');
   await eventually(() => expect(stale.lines.join('')).toContain('which this process does not have'));

@@ -20,7 +20,7 @@ test('a rotation of the master key seals what codes come of anew, and status cou
   ]);
   const rotate = (...masterKeys: string[]) => {
     const config = { masterKeys, databaseUrl: 'postgres://elsewhere', dataDir: '/nowhere' };
-    return rotateMasterKey({ db: desk.db, now: desk.deps.now, config, warn: () => undefined }, ANN);
+    return rotateMasterKey({ db: desk.db, now: desk.deps.now, config, note: () => undefined }, ANN);
   };
   // A missing key decrypts nothing: the affected people are reported, and nothing changes.
   expect(await rotate(textOf(newer))).toMatchObject({ resealed: 0, lostPeople: ['ann'] });

@@ -394,7 +394,7 @@ test('a rotation of the master key seals them anew, but not a person that somebo
   const config = { masterKeys: both, databaseUrl: 'postgres://elsewhere', dataDir: '/nowhere' };
   const { now } = desk.deps;
   const { db: owner } = openAsOwner(createKeyRing([newer, older]));
-  expect(await rotateMasterKey({ db: owner, now, config, warn: () => undefined }, ANN)).toMatchObject({
+  expect(await rotateMasterKey({ db: owner, now, config, note: () => undefined }, ANN)).toMatchObject({
     ...{ resealed: 2, droppable: [older.id] },
   });
   const { db, problems } = openAsOwner(createKeyRing([newer]));

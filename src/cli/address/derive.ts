@@ -1,5 +1,4 @@
 import { AppError } from '../../core/domain/errors.ts';
-import { writeText } from '../../faces/operator/command-words.ts';
 import { type LocalOperation, NO_MANIFEST } from '../../faces/operator/operation.ts';
 import {
   ASKED_LENGTH,
@@ -43,21 +42,20 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   const { view, projectPolicy, autoDeriveLimit } = outcome;
   const { count } = wanted;
   const next = [
-    ...(view.added.length < count
-      ? [`warning: only ${view.added.length} of ${count} addresses were added; run the command again to add the rest`]
-      : []),
-    ...otherPolicyNote(view, view.policy, projectPolicy).map(writeText),
+    view.added.length < count &&
+      `warning: only ${view.added.length} of ${count} addresses were added; run the command again to add the rest`,
+    ...otherPolicyNote(view, view.policy, projectPolicy),
     ...(key.isStored ? [] : [WALLET_ADVICE, autoNote(autoDeriveLimit)]),
     'your wallet may show only the first few addresses, so its balance may look too low: set it to show every address you added',
   ];
-  return { data: view, text: linesOf(view).join('\n'), next: next.join('\n') };
+  return { data: view, text: linesOf(view).join('\n'), next };
 }
 
 function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Result {
   const { autoDerived, autoDeriveLimit } = data;
   const text = `Quittance may derive up to ${autoDeriveLimit} addresses from this key automatically; it has derived ${autoDerived} so far`;
   const next = "set your wallet's gap limit to at least this number; otherwise its balance may look too low";
-  return { data, text, next: autoDeriveLimit > 0 ? next : null };
+  return { data, text, next: autoDeriveLimit > 0 && next };
 }
 
 /** A longer list would scroll the added addresses off the screen. */

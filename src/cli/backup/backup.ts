@@ -21,7 +21,7 @@ import { type Column, columnsText, formatFields, writeText } from '../../faces/o
 import { clip } from '../../faces/operator/input/problems.ts';
 import { readReason } from '../../faces/operator/input/readers.ts';
 import type { Config } from '../../server/config/config.ts';
-import { describeError, EXIT } from '../terminal/describe-error.ts';
+import { describeError } from '../terminal/describe-error.ts';
 import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
@@ -211,8 +211,8 @@ function presentRefused(view: RefusedBackupView): Result {
       ['encrypted', view.recipients === 0 ? 'no' : `to ${view.recipients} key(s)`],
       ['examined', 'no further'],
     ]),
-    exitCode: EXIT.failed,
-    next: writeText(view.reason),
+    hasFailed: true,
+    next: view.reason,
   };
 }
 
@@ -232,9 +232,9 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
   ]);
   return {
     data: view,
-    text: [fields, columnsText([...differences, ...losses], DIFFERENCES)].filter((part) => part !== '').join('\n\n'),
-    exitCode: good ? EXIT.ok : EXIT.failed,
-    next: good ? null : 'do not rely on this backup until you know the cause: docs/guides/backup.md',
+    text: [fields, columnsText([...differences, ...losses], DIFFERENCES)],
+    hasFailed: !good,
+    next: !good && 'do not rely on this backup until you know the cause: docs/guides/backup.md',
   };
 }
 

@@ -8,7 +8,6 @@ import {
   selectSharedDatabases,
 } from '../../faces/operator/system/remove-databases.ts';
 import { confirm } from '../terminal/ask-person.ts';
-import { EXIT } from '../terminal/describe-error.ts';
 import { refuseServer } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
@@ -55,7 +54,7 @@ export async function printRemovedDatabases(
       ...(removed.length === 0 ? [] : [`deleted ${countOf(removed)}, ${sizeOf(removed)}`]),
       ...failed.map(({ home }) => `not deleted: ${home}; it is now in use, or part of it cannot be deleted`),
     ].join('\n'),
-    exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
+    hasFailed: failed.length > 0,
   };
 }
 

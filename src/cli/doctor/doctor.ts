@@ -5,7 +5,7 @@ import { type DoctorDatabase, doctorSettings, type State } from '../../faces/ope
 import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../faces/operator/doctor/run-doctor.ts';
 import { printable } from '../../faces/operator/input/problems.ts';
 import type { Config } from '../../server/config/config.ts';
-import { describeError, EXIT } from '../terminal/describe-error.ts';
+import { describeError } from '../terminal/describe-error.ts';
 import { explainDatabaseError } from '../terminal/explain-database-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
@@ -46,11 +46,7 @@ export async function printDoctor(terminal: Terminal): Promise<Result> {
       })
       .then(resolve, reject);
   });
-  return {
-    data: view,
-    text: describe(view),
-    exitCode: view.good ? EXIT.ok : EXIT.failed,
-  };
+  return { data: view, text: describe(view), hasFailed: !view.good };
 }
 
 /** A sandbox's networks are known only while it's running. */
@@ -72,13 +68,13 @@ const HEADINGS: Readonly<Record<State, string>> = {
   skipped: 'NOT CHECKED',
 };
 
-function describe({ checks, counts }: DoctorView): string {
+function describe({ checks, counts }: DoctorView): string[] {
   const groups = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
     const found = checks.filter((check) => check.state === state);
     return found.length === 0 ? [] : [[HEADINGS[state], ...gatherChecks(found).map(describeCheck)].join('\n')];
   });
   const sum = `${counts.failed} failed, ${counts.warning} warnings, ${counts.good} good, ${counts.skipped} not checked`;
-  return [...groups, sum].join('\n\n');
+  return [...groups, sum];
 }
 
 function describeCheck({ name, says, fix }: CheckView): string {

@@ -9,7 +9,6 @@ import {
   selectChangedRow,
 } from '../../faces/operator/ledger/seal-ledger.ts';
 import { confirm } from '../terminal/ask-person.ts';
-import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 
 import { withDatabase } from '../terminal/with-database.ts';
@@ -89,10 +88,10 @@ function printSeals(data: SealsView): Result {
   const wrong = data.wrong.map(({ table, id, kind }) => `${table}:${id} ${WRONG[kind]}`);
   return {
     data,
-    text: [columnsText(data.tables, TABLES), wrong.join('\n')].filter((part) => part !== '').join('\n\n'),
+    text: [columnsText(data.tables, TABLES), wrong.join('\n')],
     next: data.good
       ? 'every row has a seal: set QUITTANCE_ROW_MACS=require to reject rows without one'
       : 'see "A row was changed" in docs/guides/tampering.md',
-    exitCode: data.good ? EXIT.ok : EXIT.failed,
+    hasFailed: !data.good,
   };
 }

@@ -19,7 +19,6 @@ import {
   viewManifest,
 } from '../../faces/operator/manifest/sign-manifest.ts';
 import type { Config } from '../../server/config/config.ts';
-import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
@@ -69,7 +68,7 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
       ]),
       data.changes.join('\n') || 'no changes compared with the installed manifest',
       ...data.warnings.map((warning) => `WARNING: ${warning}`),
-    ].join('\n\n'),
+    ],
     next: 'copy the draft to the machine with the signing key, and run: quittance manifest sign',
   };
 }
@@ -89,7 +88,7 @@ export async function printInstalled(terminal: Terminal, file: string): Promise<
         ['serial', String(data.serial)],
       ]),
       data.changes.join('\n') || 'nothing changes',
-    ].join('\n\n'),
+    ],
     next: 'services use it within seconds; if several machines run the service, install it on each',
   };
 }
@@ -110,7 +109,7 @@ export async function printVerified(
   const file = await readFileOrInForce(config, path);
   checkExpansion(file.manifest);
   const data = viewManifest(file, pinned);
-  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
+  return { data, text: describe(data), hasFailed: data.problem !== null };
 }
 
 async function readFileOrInForce(config: Config, path: string | undefined): Promise<ManifestFile> {

@@ -22,7 +22,6 @@ import {
   writeNewFile,
 } from '../../faces/operator/manifest/sign-manifest.ts';
 import { askSecret, confirm, hasPerson } from '../terminal/ask-person.ts';
-import { EXIT } from '../terminal/describe-error.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
 type PassphraseOption = { passphraseFile?: string };
@@ -126,7 +125,7 @@ export async function printShown(path: string, { keys }: { keys?: string }): Pro
   const file = await readManifestFile(resolve(path));
   checkExpansion(file.manifest);
   const data = viewManifest(file, keys === undefined ? null : readKeys(keys));
-  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
+  return { data, text: describe(data), hasFailed: data.problem !== null };
 }
 
 const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
@@ -138,7 +137,7 @@ const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
   ['RANGES', 'ranges'],
 ];
 
-export function describe(view: ManifestView): string {
+export function describe(view: ManifestView): string[] {
   const fields = formatFields([
     ['serial', String(view.serial)],
     ['ledger', view.ledgerId],
@@ -148,7 +147,7 @@ export function describe(view: ManifestView): string {
     ['signed by', view.signers.join(', ') || 'nobody'],
     ['counts', view.problem === null ? null : `NO: ${view.problem}`],
   ]);
-  return [fields, columnsText(view.projects, PROJECTS)].filter((part) => part !== '').join('\n\n');
+  return [fields, columnsText(view.projects, PROJECTS)];
 }
 
 export function readKeys(text: string): PinnedKeys {

@@ -5,7 +5,6 @@ import { MAX_KEY_SET_BYTES, MAX_RECEIPT_BYTES, type Receipt, readKeyIds } from '
 import { formatFields } from '../../faces/operator/command-words.ts';
 import { clip, printable } from '../../faces/operator/input/problems.ts';
 import { verifyReceipt } from '../../faces/operator/subjects/receipts.ts';
-import { EXIT } from '../terminal/describe-error.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
 /** Exits with 1 for a receipt that was changed, can't be read, or isn't signed with any of the given keys. */
@@ -15,16 +14,13 @@ export async function printVerified(terminal: Terminal, file: string, keysFile: 
   const known = keysFile === undefined ? null : await readKeys(keysFile);
   const data = verifyReceipt({ bytes, source, known });
   if (data.valid) {
-    return {
-      data,
-      text: `${describe(data.receipt, data.keyId)}\n\n${explain(data.receipt, data.isIssuerKnown)}`,
-    };
+    return { data, text: [describe(data.receipt, data.keyId), explain(data.receipt, data.isIssuerKnown)] };
   }
   return {
     data,
     text: `not valid: ${printable(data.message)}`,
     next: 'this receipt proves nothing; download it again from its source',
-    exitCode: EXIT.failed,
+    hasFailed: true,
   };
 }
 

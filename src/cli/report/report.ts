@@ -24,7 +24,7 @@ export async function printReport(terminal: Terminal, { csv = false, ...input }:
   }
   return {
     data,
-    text: `${columnsText(rowsOf(data), COLUMNS)}\n\n${formatFields(balanceOf(data))}`,
+    text: [columnsText(rowsOf(data), COLUMNS), formatFields(balanceOf(data))],
     next: 'compare the balance with the chain: "quittance reconcile"',
   };
 }

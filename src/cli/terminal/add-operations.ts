@@ -6,7 +6,6 @@ import type { ExportedRows } from '../../faces/operator/export/write-rows.ts';
 import type { LocalOperation } from '../../faces/operator/operation.ts';
 import { type Option as Declared, declaredOption, membersOf } from '../../faces/operator/option.ts';
 import { askPerson, hasPerson } from './ask-person.ts';
-import { EXIT } from './describe-error.ts';
 import { collect, type Print, type Result, type Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
@@ -115,21 +114,16 @@ export async function runAndPrint(
     return runOperation(terminal, operation, given as never, { by }, write);
   }
   const answers = await askFor(terminal, operation, given, () => operation.read(given as never, now()));
-  const { mayCreate = false } = operation;
-  const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, { by, mayCreate });
-  const printed: Printed = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
-  const { next, hasFailed = false, refusal } = printed;
-  const text = joinParts(printed.text);
-  if (refusal !== undefined) {
-    terminal.note(text);
-    throw new AppError('USAGE', refusal);
-  }
-  const hints = [next ?? null].flat().filter((hint) => hint !== null && hint !== false);
-  const exitCode = hasFailed ? EXIT.failed : EXIT.ok;
-  return {
-    ...{ data: operation.view(outcome), text, exitCode },
-    next: hints.length === 0 ? null : hints.map(writeText).join('\n'),
-  };
+  const { mayCreate = false, asOwner = false } = operation;
+  const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, {
+    by,
+    mayCreate,
+    asOwner,
+  });
+  const { refusal, ...printed }: Printed = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
+  if (refusal === undefined) return { data: operation.view(outcome), ...printed };
+  terminal.note(joinParts(printed.text));
+  throw new AppError('USAGE', refusal);
 }
 
 /** Asks a person at the terminal for missing members, after `check` has accepted the others. An empty line means no value. */

@@ -19,7 +19,7 @@ import { configuredNetworks, publicUrlOf } from './select-network.ts';
 import { cliActor, type Terminal } from './terminal.ts';
 import { type CommandDatabase, now, withDatabase } from './with-database.ts';
 
-type Options = { by?: string | undefined; mayCreate?: boolean };
+type Options = { by?: string | undefined; mayCreate?: boolean; asOwner?: boolean };
 
 /**
  * Runs an operation where the command should run: locally on the service's database, or on the named server. Errors in the input are
@@ -29,7 +29,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome, Used 
   terminal: Terminal,
   operation: LocalOperation<Input, Wanted, Outcome> | Operation<Input, Wanted, Outcome>,
   given: Given<Static<Input>>,
-  { by, mayCreate = false }: Options = {},
+  { by, ...opening }: Options = {},
   use: (outcome: Outcome) => Promise<Used> = async (outcome) => outcome as never,
 ): Promise<Used> {
   const wanted = operation.read(given, now());
@@ -38,7 +38,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome, Used 
   if (server === null || !('path' in operation)) {
     const work = async (database: CommandDatabase) =>
       use(await perform(operation, depsOf(terminal, database), actor, wanted));
-    return withDatabase(terminal, work, { mayCreate });
+    return withDatabase(terminal, work, opening);
   }
   if (by !== undefined) {
     throw new AppError(

@@ -2,15 +2,12 @@ import { hostname, userInfo } from 'node:os';
 import { AppError } from '../../core/domain/errors.ts';
 import { whenParentDies } from '../../core/runtime/processes.ts';
 import { type Actor, commandActor } from '../../faces/operator/actor.ts';
-import { asWritten, secretMessage } from '../../faces/operator/command-words.ts';
+import { asWritten, joinParts, type Printed, secretMessage, writeText } from '../../faces/operator/command-words.ts';
 import { detectSecret, printableJson } from '../../faces/operator/input/problems.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
-/**
- * The result of a command: `data` for --json, `text` for people, and `next`, a hint only for people. `exitCode` is for a command that
- * succeeded, but found a problem.
- */
-export type Result = { data: object; text: string; next?: string | null; exitCode?: ExitCode };
+/** The result of a command: `data` is for --json, and the output for people. */
+export type Result = Omit<Printed, 'refusal'> & { data: object };
 
 /** The parts of the process that a command uses. */
 export type Surroundings = {
@@ -54,11 +51,12 @@ export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, opt
     },
     print(result) {
       if (result === null) return;
-      const { data, text, next, exitCode: found = EXIT.ok } = result;
-      exitCode = found;
-      const shown = options.json ? printableJson(JSON.stringify(data, asWritten, 2)) : text;
+      const { data, text, next = null, hasFailed, isUnknown } = result;
+      exitCode = isUnknown === true ? EXIT.notFound : hasFailed === true ? EXIT.failed : EXIT.ok;
+      const shown = options.json ? printableJson(JSON.stringify(data, asWritten, 2)) : joinParts(text);
       if (shown !== '') stdout.write(`${shown}\n`);
-      if (!options.json) note(next ?? '');
+      const hints = [next].flat().filter((hint) => hint !== null && hint !== false);
+      if (!options.json) note(hints.map(writeText).join('\n'));
     },
   };
 }

@@ -63,13 +63,15 @@ export function asWritten(_key: string, value: unknown): unknown {
 type MaybeHint = Text | null | false;
 /**
  * A command's output. `text` may have several parts, with an empty line between them; empty parts are omitted. `next` contains hints, each
- * on its own line, which are shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad. `refusal` means
- * that the result is only a preview, and says how to confirm it.
+ * on its own line, which are shown only to people. With `hasFailed`, the command exits with 1, because the finding is bad. With `isUnknown`,
+ * it exits with 3, because nothing was found, although that is a valid answer. `refusal` means that the result is only a preview, and says
+ * how to confirm it.
  */
 export type Printed = {
   text: string | readonly string[];
   next?: MaybeHint | readonly MaybeHint[];
   hasFailed?: boolean;
+  isUnknown?: boolean;
   refusal?: Text;
 };
 

@@ -80,7 +80,7 @@ export type Given<Input> = {
 };
 
 /**
- * A use case that can run only on this machine, with its name in `ACTIONS`; `LOCAL_ACTIONS` gives the reason. `read` finds mistakes without
+ * A use case that can run only on this machine, with its name in `ACTIONS`; `operations.test.ts` gives the reason. `read` finds mistakes without
  * using the database. `view` turns an outcome, which may hold more details for people, into the form for programs.
  */
 export type LocalOperation<
@@ -115,6 +115,8 @@ export type LocalOperation<
   nothing?: Text;
   /** Set if the command creates the database when it doesn't exist yet. */
   mayCreate?: boolean;
+  /** Set if the command needs the tables' owner, because it does something that the service may not. */
+  asOwner?: boolean;
   /** Set if the outcome is `ExportedRows`, which the command writes in the input's `format` to its `output`. */
   isExport?: boolean;
 };

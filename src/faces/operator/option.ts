@@ -119,7 +119,8 @@ export const decidingFlag = (help: string) => option(Type.Literal(true), { value
 export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
   option(givenFile('In base64'), { value, help, file });
 
-export const projectId = () => line('<prj_…>', 'project (default: the only project)', { wire: PROJECT_WIRE });
+export const projectId = (help = 'project (default: the only project)') =>
+  line('<prj_…>', help, { wire: PROJECT_WIRE });
 /** The project, given as an argument. */
 export const projectArgument = () =>
   option(Type.Optional(Type.String({ description: PROJECT_WIRE })), {

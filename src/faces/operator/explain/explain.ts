@@ -24,10 +24,10 @@ import { findAddresses, lifeStatusOf } from '../../../core/store/ledger/addresse
 import type { Actor } from '../actor.ts';
 import { clip, printable } from '../input/problems.ts';
 import { operation } from '../operation.ts';
-import { projectId } from '../option.ts';
+import { argument, projectId } from '../option.ts';
 import { selectProject } from '../select.ts';
 import { findTransfersFrom } from '../subjects/transfer-export.ts';
-import { arrange, type Explanation, ExplanationView, toView } from './explanation.ts';
+import { arrange, type Explanation, ExplanationView, printExplanation, toView } from './explanation.ts';
 import {
   type InvoiceFacts,
   omit,
@@ -59,15 +59,22 @@ export const explainSubjectOperation = operation({
   action: 'explainSubject',
   summary: 'Everything known about an invoice, a transaction or an address, in chronological order',
   route: 'GET /explain',
+  command: 'explain',
+  does: 'show the history of an invoice, a transaction or an address',
   output: ExplanationView,
   input: Type.Object({
-    text: Type.String({ description: 'inv_…, an externalId, a transaction id or its link, or an address T…' }),
-    projectId: projectId(),
+    text: argument(
+      '<subject>',
+      'inv_…, your externalId, a transaction id (or its Tronscan link), or an address T…',
+      'inv_…, an externalId, a transaction id or its link, or an address T…',
+    ),
+    projectId: projectId('only entries for this project (default: all projects)'),
   }),
   read: ({ text, projectId }) => ({ text, projectId }),
   run: async (deps, actor, asked) =>
     explainSubject({ ...deps, ask: { ...deps, ...(await deps.nodes()) } }, actor, asked),
   view: toView,
+  print: printExplanation,
 });
 
 export const operations = [explainSubjectOperation];

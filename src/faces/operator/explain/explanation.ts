@@ -2,6 +2,7 @@ import { type Hint, joinTexts, say, type Text } from '../../../core/domain/messa
 import { toIso } from '../../../core/domain/time.ts';
 import { orderTimeline, TIMELINE_KINDS, type TimelineEntry } from '../../../core/domain/timeline.ts';
 import { type Static, Type } from '../../../core/runtime/type.ts';
+import { formatFields, type Printed, writeText } from '../command-words.ts';
 import { Said, Time } from '../fields.ts';
 import { printable } from '../input/problems.ts';
 
@@ -66,4 +67,27 @@ export function describeStep({ says, hint }: Step): Text {
 /** Escapes only strings, because a message with fields and steps is our own text and contains no stored data. */
 export function printableText(text: Text): Text {
   return typeof text === 'string' ? printable(text) : text;
+}
+
+/** Writes an explanation for people. */
+export function printExplanation({ verdict, fields, timeline, omissions, next, isUnknown }: Explanation): Printed {
+  return {
+    text: [
+      verdict.map((text) => writeText(printableText(text))).join('\n'),
+      formatFields(fields),
+      timeline.map(formatEntry).join('\n'),
+      omissions.map(({ what, shown, total }) => `not shown: ${total - shown} more of ${total} ${what}`).join('\n'),
+    ],
+    next: next.map(describeStep),
+    isUnknown: isUnknown === true,
+  };
+}
+
+/** The width of the longest kind. */
+const KIND_WIDTH = 11;
+const INDENT = ' '.repeat('2026-09-01T12:00:00.000Z'.length + 2 + KIND_WIDTH + 2);
+
+function formatEntry({ at, kind, text, details }: TimelineEntry): string {
+  const first = `${toIso(at)}  ${kind.padEnd(KIND_WIDTH)}  ${printable(text)}`;
+  return [first, ...details.map((detail) => `${INDENT}${printable(detail)}`)].join('\n');
 }

@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
-import { say } from '../../../core/domain/message.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { DataDirError } from '../../../core/runtime/instance-lock.ts';
 import { createMasterKey, type KeyRing, type KeySource } from '../../../core/runtime/key-ring.ts';
@@ -32,7 +32,7 @@ import { columnsText, fieldsText } from '../command-words.ts';
 import { describeMissingKeys, type KeyDeps, type MissingDeps } from '../encryption-keys.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
 import { scanRows } from '../ledger/scan-rows.ts';
-import { operation } from '../operation.ts';
+import { localOperation, operation } from '../operation.ts';
 import { reencryptTotp } from '../people/sign-in-proofs.ts';
 import { recordAction } from '../record-actions.ts';
 
@@ -128,10 +128,10 @@ function nameSource(source: KeySource): string {
   return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
 }
 
-export type RotatedMasterKeyView = Awaited<ReturnType<typeof reencrypt>>;
+type RotatedMasterKeyView = Awaited<ReturnType<typeof reencrypt>>;
 
-/** `warn` receives progress, and a warning if others can read the key file. */
-type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
+/** `note` receives progress, and a warning if others can read the key file. */
+type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; note(message: string): void };
 
 /**
  * Encrypts every secret and seals every row with a new key. With a key file, adds the key and removes the old one, unless it's needed for
@@ -147,6 +147,66 @@ export async function rotateMasterKey(deps: RotateDeps, actor: Actor): Promise<R
   return reencrypt(deps, actor, await requireKeyRing(config), { isNew: false });
 }
 
+export const rotateMasterKeyOperation = localOperation({
+  action: 'rotateMasterKey',
+  command: 'master-key rotate',
+  does: 'encrypt and seal everything with a new key, or with the first key in QUITTANCE_MASTER_KEY, while services keep running',
+  // Only the owner may give rows another MAC.
+  asOwner: true,
+  input: Type.Object({}),
+  run: (deps: RotateDeps, actor) => rotateMasterKey(deps, actor),
+  print: (view) => {
+    const { isReceiptKeyLost, lostEndpoints, lostPeople = [], lostChannels = [] } = view;
+    const lost = [
+      ...lostEndpoints,
+      ...(isReceiptKeyLost ? ['the receipt signing key'] : []),
+      ...lostPeople,
+      ...lostChannels,
+    ];
+    return {
+      text: fieldsText(view, [
+        ['keys from', 'source'],
+        ['key', ({ keyId, isNew }) => `${keyId}${isNew ? ' (new)' : ''}`],
+        ['secrets re-encrypted', 'resealed'],
+        ['rows resealed', 'rows'],
+        ['removed', ({ dropped }) => dropped.join(', ') || null],
+        ['can be removed', ({ droppable }) => droppable.join(', ') || null],
+        ['needed for rows', ({ needed }) => needed.map((key) => `${key.keyId} (${key.rows})`).join(', ') || null],
+        ['cannot be opened', () => lost.join(', ') || null],
+      ]),
+      next: nextOf(view),
+      hasFailed: lost.length > 0,
+    };
+  },
+});
+
+function nextOf({ source, isNew, droppable, needed, ...lost }: RotatedMasterKeyView): Text | null {
+  if (lost.lostEndpoints.length > 0) {
+    return say`no configured key decrypts the secrets for these endpoints: add their key or, if it is lost permanently, give each endpoint a new secret with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`;
+  }
+  if (lost.isReceiptKeyLost) {
+    return say`no configured key decrypts the receipt signing key: add its key or, if it is lost permanently, create a new signing key with "${{ command: 'receipt rotate', input: { isKeyLost: true } }}"`;
+  }
+  if (lost.lostPeople !== undefined) {
+    return say`no configured key decrypts the sign-in secrets for these users: add their key or, if it is lost permanently, reset their sign-in with "${{ command: 'user reset' }}"`;
+  }
+  if (lost.lostChannels !== undefined) {
+    return say`no configured key decrypts the targets for these notification channels: add their key or, if it is lost permanently, remove each with "${{ command: 'notify remove' }}" and add it again`;
+  }
+  if (needed.length > 0) {
+    return source === 'QUITTANCE_MASTER_KEY'
+      ? 'rows still need the previous key, and only the table owner can reseal them: run this again with DATABASE_OWNER_URL'
+      : 'rows still need the previous key, and only the table owner can reseal them: stop the service, run this again, and start the service';
+  }
+  if (droppable.length > 0) {
+    return 'when every process lists this key first, run this again, and then remove the other keys from QUITTANCE_MASTER_KEY';
+  }
+  if (source === 'QUITTANCE_MASTER_KEY') return null;
+  return isNew
+    ? 'earlier database backups need the previous key file; back up the database and the key file again'
+    : 'an interrupted rotation is now finished; to rotate to a new key, run this again';
+}
+
 async function lockAlone(dataDir: string) {
   try {
     return await lockKeyFile(dataDir);
@@ -160,8 +220,8 @@ async function lockAlone(dataDir: string) {
 
 /** If the file has several keys, an earlier rotation was interrupted or left rows behind. This finishes it. */
 async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
-  const { config, warn } = deps;
-  const ring = await openKeyRing(config, { mayCreate: false, warn });
+  const { config, note } = deps;
+  const ring = await openKeyRing(config, { mayCreate: false, warn: note });
   if (ring === null || ring.source.kind !== 'file') {
     throw new AppError(
       'NOT_FOUND',
@@ -187,12 +247,12 @@ async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMaster
  * still `needed` for rows that they sealed. `lostPeople` contains the logins of people whose authenticator secret no key decrypts. It's
  * absent if there are none.
  */
-async function reencrypt({ db, now, warn }: RotateDeps, actor: Actor, ring: KeyRing, { isNew }: { isNew: boolean }) {
+async function reencrypt({ db, now, note }: RotateDeps, actor: Actor, ring: KeyRing, { isNew }: { isNew: boolean }) {
   const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
   const receiptKey = await reencryptReceiptKey(db, ring);
   const totp = await reencryptTotp(db, ring);
   const targets = await reencryptTargets(db, ring);
-  const rows = await resealRows(db, ring, warn);
+  const rows = await resealRows(db, ring, note);
   const former = ring.keys().slice(1);
   const spare = former.map(({ id }) => id).filter((id) => !rows.left.has(id));
   const isFile = ring.source.kind === 'file';
@@ -251,7 +311,7 @@ async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
   return { resealed: rows.length - unopened.length, unopened, last: rows.at(-1)?.id ?? null };
 }
 
-export const operations = [showMasterKeys];
+export const operations = [showMasterKeys, rotateMasterKeyOperation];
 
 /** `left` counts, for each earlier key, the rows that are still sealed with it because this database user may not change them. */
 type Resealed = { resealed: number; left: Map<string, number> };
