@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderAnswer } from '../../src/faces/checkout/lookup/answer.ts';
-import { renderApology } from '../../src/faces/checkout/page/answer-page.ts';
-import { newNonce } from '../../src/faces/checkout/page/headers.ts';
+import { newNonce, renderApology } from '../../src/faces/checkout/page/answer-page.ts';
 import { renderPage, renderSuspended } from '../../src/faces/checkout/page/page.ts';
 import { ASSETS } from '../../src/faces/checkout/page/render-document.ts';
 import { renderReceipt } from '../../src/faces/checkout/receipt/receipt-routes.ts';

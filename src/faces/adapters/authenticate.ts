@@ -13,7 +13,7 @@ import { adapterSecret } from '../../core/webhooks/adapter-signature.ts';
 import { openEndpointSecrets } from '../../core/webhooks/endpoint-secrets.ts';
 import { noteCaller } from '../web/bound-connections.ts';
 import { clientOf } from '../web/client-address.ts';
-import { Problem } from '../web/problem.ts';
+import { type Problem, retryLater } from '../web/problem.ts';
 import { type RateLimit, refuseLimited, type TokenBuckets } from '../web/rate-limit.ts';
 import { notHere } from './refusal.ts';
 
@@ -107,5 +107,5 @@ async function findOpened(
 }
 
 function unopened(reason: string): Problem {
-  return new Problem('UNAVAILABLE', `The adapter accepts no orders: ${reason}.`, { headers: { 'Retry-After': '60' } });
+  return retryLater('UNAVAILABLE', `The adapter accepts no orders: ${reason}.`, 60);
 }

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { assertNever } from '../../core/domain/assert-never.ts';
-import { describePayment, projectInvoice } from '../../core/domain/event.ts';
-import { encodeId } from '../../core/domain/ids.ts';
+import { describePayment, type ProjectedInvoice, projectInvoice } from '../../core/domain/event.ts';
+import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../core/domain/ids.ts';
+import { INVOICE_STATUSES } from '../../core/domain/invoice.ts';
 import { formatOptions, readOptions } from '../../core/domain/invoice-options.ts';
 import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../core/domain/money.ts';
 import { nodesVariable } from '../../core/domain/network.ts';
@@ -10,23 +11,38 @@ import { toIso } from '../../core/domain/time.ts';
 import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
 import { Type } from '../../core/runtime/type.ts';
-import { withdrawInvoice } from '../../core/store/ledger/invoices.ts';
+import {
+  createInvoiceReader,
+  type FoundInvoice,
+  findInvoiceByExternalId,
+  findInvoicePage,
+  withdrawInvoice,
+} from '../../core/store/ledger/invoices.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { findPriceRates } from '../../core/store/outbox/adapter-orders.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { headerValues } from '../web/headers.ts';
-import { clocksApart, type FieldError, Problem, problemOf } from '../web/problem.ts';
+import { clocksApart, type FieldError, Problem, problemOf, retryLater } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded, refuseKey } from './guard.ts';
-import { registerInvoiceList } from './list-invoices.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
 import { type CreateFields, invalid, optionErrors, readCreateInput } from './read-create-input.ts';
-import { invalidQuery, readQuery } from './read-query.ts';
-import { createReader, type ReadInvoice } from './readable.ts';
+import {
+  DEFAULT_LIMIT,
+  inspectQuery,
+  invalidQuery,
+  MAX_LIMIT,
+  pageAfter,
+  readAfter,
+  readLimit,
+  readQuery,
+  wrongValue,
+} from './read-query.ts';
 import {
   CreateInvoiceSchema,
   InvoiceDetailsSchema,
+  InvoiceListSchema,
   InvoicePath,
   InvoiceSchema,
   WithdrawnInvoiceSchema,
@@ -40,8 +56,10 @@ export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
   const creating = { ...deps, sharing: createSharing(deps) };
   app.post('/v1/invoices', guarded(deps, 'create', createSchema), (request, reply) => create(creating, request, reply));
   app.get('/v1/invoices/:invoiceId', guarded(deps, 'read', readSchema), (request) => read(deps, readInvoice, request));
-  registerWithdrawal(app, deps, readInvoice);
-  registerInvoiceList(app, deps);
+  app.post('/v1/invoices/:invoiceId/withdraw', guarded(deps, 'create', withdrawSchema), (request) =>
+    withdraw(deps, readInvoice, request),
+  );
+  app.get('/v1/invoices', guarded(deps, 'read', listSchema), (request) => findOrList(deps, request));
 }
 
 async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
@@ -111,10 +129,10 @@ async function convert({ db, now }: ApiDeps, { projectId }: Caller, fields: Crea
   if (inForce === null) {
     return {
       ...unconverted,
-      refusal: new Problem(
+      refusal: retryLater(
         'RATE_UNAVAILABLE',
         `There is no current rate for ${currency}, so no invoice was created. Retry in ${RATE_RETRY_SECONDS} s with the same Idempotency-Key, or send an amount in USDT.`,
-        { headers: { 'Retry-After': String(RATE_RETRY_SECONDS) } },
+        RATE_RETRY_SECONDS,
       ),
     };
   }
@@ -245,11 +263,8 @@ function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): P
           'has not been read by this server yet, because no node has returned a block',
           `The operator must check ${variable} with "quittance doctor"`,
         ];
-  return new Problem(
-    'UNAVAILABLE',
-    `No invoice was created: this project's network, ${network}, ${reason}, so Quittance would not see a payment. ${fix}. Then retry with the same Idempotency-Key.`,
-    { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
-  );
+  const detail = `No invoice was created: this project's network, ${network}, ${reason}, so Quittance would not see a payment. ${fix}. Then retry with the same Idempotency-Key.`;
+  return retryLater('UNAVAILABLE', detail, UNWATCHED_RETRY_SECONDS);
 }
 
 async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
@@ -327,13 +342,7 @@ const readSchema = {
   },
 };
 
-/** Registers `POST /v1/invoices/:invoiceId/withdraw`. It ignores the body. */
-function registerWithdrawal(app: FastifyInstance, deps: ApiDeps, readInvoice: ReadInvoice): void {
-  app.post('/v1/invoices/:invoiceId/withdraw', guarded(deps, 'create', schema), (request) =>
-    withdraw(deps, readInvoice, request),
-  );
-}
-
+/** Ignores the body. */
 async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
   const { projectId, network } = callerOf(request);
   readQuery(request, []);
@@ -350,7 +359,7 @@ async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: Fastif
   return { ...projectInvoice(invoice, deps.publicUrl()), withdrawnAt: toIso(invoice.withdrawnAt) };
 }
 
-const schema = {
+const withdrawSchema = {
   operationId: 'withdrawInvoice',
   tags: ['invoices'],
   summary: 'Withdraw an invoice',
@@ -359,3 +368,128 @@ const schema = {
   params: InvoicePath,
   response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
 };
+
+/** At most this many rows are scanned for a page of invoices with one status, which takes a few hundredths of a second. */
+const WINDOW = 10_000;
+
+/** Returns the invoice with an `externalId`, or a page of all invoices. */
+async function findOrList(deps: ApiDeps, request: FastifyRequest) {
+  const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
+  const { externalId } = query;
+  if (externalId === undefined) return list(deps, request, query, errors);
+  // A limit is accepted here as well, because tools that fill in defaults send one.
+  readLimit(query['limit'], errors);
+  const others = FILTERS.filter((field) => field !== 'limit' && query[field] !== undefined);
+  errors.push(
+    ...others.map((field) => wrongValue(field, 'cannot be combined with externalId: remove one of these parameters')),
+  );
+  if (externalId === '')
+    errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty: send your own id, such as order-1001' });
+  if (errors.length > 0) throw invalidQuery(errors);
+  return find(deps, request, externalId);
+}
+
+const FILTERS = ['status', 'createdAfter', 'after', 'limit'];
+
+async function find(deps: ApiDeps, request: FastifyRequest, externalId: string) {
+  const caller = callerOf(request);
+  const isStorable = !externalId.includes('\0') && externalId.isWellFormed();
+  const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
+  const invoice = readable(found, deps, caller.keyId);
+  if (invoice === null) return { data: [] };
+  // The external id is logged only if an invoice has it; otherwise it could be any text.
+  notesOf(request).externalId = invoice.externalId;
+  return { data: [projectInvoice(invoice, deps.publicUrl())] };
+}
+
+type Query = Record<string, string | undefined>;
+
+async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors: FieldError[]) {
+  const { keyId } = callerOf(request);
+  const { after, limit, status } = readFilter(query, errors);
+  if (errors.length > 0) throw invalidQuery(errors);
+  // One extra row shows whether there is another page.
+  const window = status === null ? limit + 1 : WINDOW;
+  const page = await findInvoicePage(deps.db, { keyId, after, status, limit: limit + 1, window }, deps.now());
+  if (page === null) return refuseKey(deps, keyId);
+  const shown = page.invoices.slice(0, limit);
+  // The next page starts after the last invoice shown or, if too few rows matched, after the last row scanned.
+  const last = page.invoices.length > limit ? shown.at(-1)?.id : page.looked === window ? page.last : null;
+  return {
+    data: shown.map((invoice) => projectInvoice(invoice, deps.publicUrl())),
+    next: last == null ? null : encodeId('inv', last),
+  };
+}
+
+/** Adds problems to `errors`. */
+function readFilter({ status, createdAfter, after, limit }: Query, errors: FieldError[]) {
+  const known = INVOICE_STATUSES.find((each) => each === status) ?? null;
+  if (status !== undefined && known === null)
+    errors.push(wrongValue('status', `must be one of ${INVOICE_STATUSES.join(', ')}`));
+  const cursor = readAfter(after, 'inv', errors);
+  const createdMs =
+    createdAfter === undefined ? 0 : DATE_TIME.test(createdAfter) ? Date.parse(createdAfter) : Number.NaN;
+  if (Number.isNaN(createdMs)) {
+    // In a query, an unescaped plus sign means a space.
+    const hint = createdAfter?.includes(' ') === true ? '; write + as %2B' : '';
+    errors.push(wrongValue('createdAfter', `must be a time such as 2026-09-01T00:00:00Z${hint}`));
+  }
+  const begin = Number.isNaN(createdMs) || createdAfter === undefined ? NIL_UUID : firstIdOf(createdMs);
+  return { status: known, after: cursor > begin ? cursor : begin, limit: readLimit(limit, errors) };
+}
+
+/** RFC 3339, with up to nine fractional digits as Go writes them. Fractions of a millisecond are cut off. */
+const DATE_TIME =
+  /^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-][0-2][0-9]:[0-5][0-9])$/;
+
+const listSchema = {
+  operationId: 'findInvoices',
+  tags: ['invoices'],
+  summary: 'Find an invoice by your externalId, or list invoices',
+  description:
+    "Without externalId: your project's invoices, oldest first. For the next page, send `next` as `after`, until `next` is null. A page may have fewer than `limit` items, or none, and still have a `next`.",
+  querystring: Type.Object({
+    externalId: Type.Optional(
+      Type.String({ description: 'Cannot be combined with other parameters except `limit`', examples: ['order-1001'] }),
+    ),
+    status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
+    createdAfter: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Return only invoices created at this time or later' }),
+    ),
+    after: pageAfter('inv'),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  }),
+  response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 403, 429, 500, 503) },
+};
+
+/** Returns the invoice, or `null` if there's none. Throws `UNAUTHENTICATED` if the key is no longer valid. */
+function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
+  switch (found.kind) {
+    case 'found':
+      return found.invoice;
+    case 'none':
+      return null;
+    case 'key-not-valid':
+      return refuseKey(deps, keyId);
+    default:
+      return assertNever(found);
+  }
+}
+
+/** Returns the invoice whose id is in the path, if it belongs to the caller's project. Throws `UNAUTHENTICATED` or `INVOICE_NOT_FOUND`. */
+type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
+
+function createReader(deps: ApiDeps): ReadInvoice {
+  const findInvoice = createInvoiceReader(deps.db, deps.now);
+  return async (request) => {
+    const { keyId } = callerOf(request);
+    const { invoiceId } = request.params as { invoiceId: string };
+    // Looks up an id even if it's malformed, so that the response takes as long as for an unknown one.
+    const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
+    if (invoice === null) {
+      throw new Problem('INVOICE_NOT_FOUND', "There is no invoice with this id in this key's project.");
+    }
+    notesOf(request).externalId = invoice.externalId;
+    return invoice;
+  };
+}

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../core/runtime/log.ts';
+import { createTally } from '../../core/runtime/log-throttle.ts';
 import { clientNetwork, plainAddress } from './client-address.ts';
 import { createFairQueue } from './fair-queue.ts';
 
@@ -14,7 +15,6 @@ export type ConnectionLimits = { total: number; idleOfNetwork: number };
 export const CONNECTION_LIMITS: ConnectionLimits = { total: 12_000, idleOfNetwork: 1024 };
 /** Node.js counts a connection until a moment after it was closed. */
 const CLOSING = 1024;
-const LOG_MS = 60_000;
 
 /** A trusted proxy counts as its own network, and as known. `open` counts unfinished responses. */
 type Connection = { network: string; isOfProxy: boolean; isKnown: boolean; open: number };
@@ -40,7 +40,7 @@ export function boundConnections(
 ): void {
   const connections = new Map<Socket, Connection>();
   const places = createPlaces(limits);
-  const logRefusal = createCapLogger(log);
+  const tally = createTally(() => performance.now());
   server.maxConnections = limits.total + CLOSING;
   const forget = (socket: Socket) => {
     const connection = connections.get(socket);
@@ -51,7 +51,11 @@ export function boundConnections(
   };
   const close = (socket: Socket | undefined) => {
     if (socket === undefined) return;
-    logRefusal(connections.get(socket)?.network, connections.size);
+    const closed = tally.note('closed');
+    const open = connections.size;
+    // This is the network of the last one.
+    const network = connections.get(socket)?.network;
+    if (closed !== null) log.warn({ network, closed, open }, 'closed connections to make room for new ones');
     forget(socket);
     socket.destroy();
   };
@@ -121,16 +125,5 @@ function createPlaces({ total }: ConnectionLimits) {
         (largest === newcomer ? undefined : takeCarrying(largest))
       );
     },
-  };
-}
-
-/** Logs at most once a minute that connections are closed, with the network of the last one. */
-function createCapLogger(log: Logger): (network: string | undefined, open: number) => void {
-  let [closed, loggedMs] = [0, Number.NEGATIVE_INFINITY];
-  return (network, open) => {
-    closed += 1;
-    if (performance.now() - loggedMs < LOG_MS) return;
-    log.warn({ network, closed, open }, 'closed connections to make room for new ones');
-    [closed, loggedMs] = [0, performance.now()];
   };
 }

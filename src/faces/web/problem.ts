@@ -173,14 +173,16 @@ const DAMAGED_RETRY_SECONDS = 60;
 /** `reason` must be safe to publish. It starts with a lower-case letter and has no full stop. */
 export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS): Problem {
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
-  return new Problem('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, {
-    headers: { 'Retry-After': String(retryAfterSeconds) },
-  });
+  return retryLater('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, retryAfterSeconds);
+}
+
+/** Returns a problem that ends without the client's doing. */
+export function retryLater(code: ProblemCode, detail: string, seconds: number): Problem {
+  return new Problem(code, detail, { headers: { 'Retry-After': String(seconds) } });
 }
 
 /** `reason` must be safe to publish. */
-const damaged = (code: 'INTEGRITY' | 'UNAVAILABLE', reason: string) =>
-  new Problem(code, reason, { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } });
+const damaged = (code: 'INTEGRITY' | 'UNAVAILABLE', reason: string) => retryLater(code, reason, DAMAGED_RETRY_SECONDS);
 
 const PROBLEM_OF = {
   'address-damaged': () =>
@@ -221,7 +223,6 @@ const CLOCKS_RETRY_SECONDS = 5;
 
 /** Returns the problem for clocks that disagree. No invoice is created while its deadline would be uncertain. */
 export function clocksApart(problem: string): Problem {
-  return new Problem('UNAVAILABLE', `No invoice was created. ${problem} Then retry with the same Idempotency-Key.`, {
-    headers: { 'Retry-After': String(CLOCKS_RETRY_SECONDS) },
-  });
+  const detail = `No invoice was created. ${problem} Then retry with the same Idempotency-Key.`;
+  return retryLater('UNAVAILABLE', detail, CLOCKS_RETRY_SECONDS);
 }

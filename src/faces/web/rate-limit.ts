@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { UnixMs } from '../../core/domain/time.ts';
+import { keepNewest } from '../../core/runtime/keep-newest.ts';
 import { clientOf } from './client-address.ts';
 import { Problem } from './problem.ts';
 
@@ -24,10 +25,8 @@ export function createTokenBuckets({ perSecond, burst }: RateLimit, maxBuckets =
   return {
     take: (name, nowMs) => {
       const bucket = buckets.get(name) ?? { name: copyOf(name), tokens: burst, filledMs: nowMs };
-      // The bucket moves to the end. A Map iterates in insertion order, so its first bucket is the least recently used one.
-      buckets.delete(name);
-      buckets.set(bucket.name, bucket);
-      if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? name);
+      // The bucket becomes the newest, so the oldest is the least recently used one.
+      keepNewest(buckets, bucket.name, bucket, maxBuckets);
       const elapsedSeconds = Math.max(0, nowMs - bucket.filledMs) / 1000;
       bucket.tokens = Math.min(burst, bucket.tokens + elapsedSeconds * perSecond);
       bucket.filledMs = nowMs;

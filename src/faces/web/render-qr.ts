@@ -1,4 +1,5 @@
 import { encode } from 'uqr';
+import { keepNewest } from '../../core/runtime/keep-newest.ts';
 import { type Html, html } from './html.ts';
 
 /** The number of white modules around the code. The standard requires 4, and scanners in dark rooms need them. */
@@ -28,9 +29,7 @@ const MAX_DRAWN = 1000;
 function draw(address: string): { size: number; path: string } {
   const { data, size } = encode(address, { ecc: 'M', border: QUIET_MODULES });
   const drawing = { size, path: data.map(strokeRow).join('') };
-  // A Map keeps its insertion order, so this evicts the oldest entry.
-  if (drawn.size >= MAX_DRAWN) drawn.delete(drawn.keys().next().value ?? address);
-  drawn.set(address, drawing);
+  keepNewest(drawn, address, drawing, MAX_DRAWN);
   return drawing;
 }
 

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../core/runtime/log.ts';
+import { createTally } from '../../core/runtime/log-throttle.ts';
 import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
 import { type Client, clientOf } from './client-address.ts';
 import { singleHeader } from './headers.ts';
 import { createLoadGate, type GateLimits, LINES, type QueueName, type Refusal } from './load-gate.ts';
-import { Problem } from './problem.ts';
+import { type Problem, retryLater } from './problem.ts';
 import { notesOf } from './request-notes.ts';
 
 export type ShedLoadDeps = {
@@ -30,7 +31,6 @@ const OF_PAGES = new Set([
 ]);
 /** The time is random, from 1 to this many seconds, so that clients that were refused together don't return together. */
 const LONGEST_RETRY_S = 4;
-const LOG_MS = 60_000;
 /** If a client disconnects, it isn't counted as refused. */
 const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
 
@@ -61,15 +61,12 @@ export function shedLoad(
     metrics.requestsShed,
     LINES.flatMap((line) => COUNTED.map((reason) => ({ line, reason }))),
   );
-  let loggedMs = Number.NEGATIVE_INFINITY;
-  let refused = 0;
+  const tally = createTally(() => performance.now());
   const logRefusal = (line: QueueName, client: string, why: Refusal) => {
     metrics.requestsShed.inc({ line, reason: why });
-    refused += 1;
-    if (performance.now() - loggedMs < LOG_MS) return;
-    loggedMs = performance.now();
-    log.warn({ line, client, why, refused, ...gate.load() }, 'the server is overloaded and refuses requests');
-    refused = 0;
+    const refused = tally.note('refused');
+    if (refused !== null)
+      log.warn({ line, client, why, refused, ...gate.load() }, 'the server is overloaded and refuses requests');
   };
   app.addHook('onRequest', (request: CountedRequest, reply, done) => {
     const { line, client } = placeOf(request, recognize);
@@ -170,9 +167,6 @@ function lineOf(route: string | undefined): QueueName | null {
 
 function overloaded(): Problem {
   const seconds = 1 + Math.floor(Math.random() * LONGEST_RETRY_S);
-  return new Problem(
-    'OVERLOADED',
-    `The server is overloaded. It rejected this request without processing it; retry in ${seconds} s.`,
-    { headers: { 'Retry-After': String(seconds) } },
-  );
+  const detail = `The server is overloaded. It rejected this request without processing it; retry in ${seconds} s.`;
+  return retryLater('OVERLOADED', detail, seconds);
 }

@@ -17,9 +17,9 @@ import {
 } from '../../../core/store/ledger/checkout.ts';
 import type { ChainHead } from '../../../core/store/ledger/payments.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
-import { Problem } from '../../web/problem.ts';
+import { type Problem, retryLater } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
-import { DATA_HEADERS } from '../page/headers.ts';
+import { DATA_HEADERS } from '../page/answer-page.ts';
 import { composeMessage, type LiveMessage, versionOf } from '../page/page-parts.ts';
 import {
   isBlind,
@@ -117,11 +117,11 @@ function sendNothing({ method }: FastifyRequest, reply: FastifyReply): FastifyRe
 }
 
 /** The page polls until a stream is free. */
-const FULL_RETRY_S = '60';
+const FULL_RETRY_S = 60;
 
 function tooManyOpen(): Problem {
   const detail = 'Too many payment pages are open, either with this link or in total. Poll /parts instead.';
-  return new Problem('UNAVAILABLE', detail, { headers: { 'Retry-After': FULL_RETRY_S } });
+  return retryLater('UNAVAILABLE', detail, FULL_RETRY_S);
 }
 
 export type LivePagesDeps = {

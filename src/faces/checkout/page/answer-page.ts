@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isDatabaseUnavailable } from '../../../core/domain/errors.ts';
 import { sendCompressed } from '../../web/assets.ts';
@@ -5,7 +6,6 @@ import { html } from '../../web/html.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { type TextKey, type Words, wordsOf } from '../words/words.ts';
 import { renderLanguages } from './header.ts';
-import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
 import { renderSuspended } from './page.ts';
 import { type SuspendedPage, suspensionOf } from './page-state.ts';
 import { renderDocument } from './render-document.ts';
@@ -94,4 +94,39 @@ export function renderApology(words: Words, nonce: string, why: keyof typeof APO
 <h1>${say(why)}</h1>
 ${APOLOGIES[why].map((key) => html`<p>${say(key)}</p>`)}`,
   });
+}
+
+/** Returns the nonce that a page marks its own scripts and styles with. Injected content doesn't have it. */
+export function newNonce(): string {
+  return randomBytes(16).toString('base64');
+}
+
+/**
+ * The headers for all responses below a link except pages. These headers are always the same, so they reveal nothing about the response.
+ */
+export const DATA_HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+  'X-Robots-Tag': 'noindex, nofollow',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+} as const;
+
+export type PageOrigins = { connectTo: readonly string[]; frameOn: string | null };
+
+/**
+ * Returns the headers for a page below a link. `connectTo` contains the origins that a wallet's script may connect to when it runs in the
+ * page; the page itself connects to none. `frameOn` contains the origins that may embed the page, separated by spaces, as the operator
+ * configured them.
+ */
+function pageHeaders(
+  nonce: string,
+  { connectTo = [], frameOn = null }: Partial<PageOrigins> = {},
+): Record<string, string> {
+  return {
+    ...DATA_HEADERS,
+    // `data:` allows the empty icon, which keeps browsers from requesting /favicon.ico.
+    'Content-Security-Policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src ${["'self'", ...connectTo].join(' ')}; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors ${frameOn ?? "'none'"}`,
+  };
 }

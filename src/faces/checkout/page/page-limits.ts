@@ -3,8 +3,7 @@ import type { UnixMs } from '../../../core/domain/time.ts';
 import { clientOf } from '../../web/client-address.ts';
 import { Problem } from '../../web/problem.ts';
 import { createTokenBuckets, type RateLimit, refuseLimited } from '../../web/rate-limit.ts';
-import { answerUnavailable } from './answer-page.ts';
-import { DATA_HEADERS } from './headers.ts';
+import { answerUnavailable, DATA_HEADERS } from './answer-page.ts';
 
 /**
  * The limit per client network. Offices, mobile carriers and clients behind an untrusted reverse proxy share an address, and a page that

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
+import { keepNewest } from '../../../core/runtime/keep-newest.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findCheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
 import { findLogo, type Logo } from '../../../core/store/ledger/logos.ts';
@@ -8,8 +9,7 @@ import { serveAsset } from '../../web/assets.ts';
 import { Problem } from '../../web/problem.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { answerPage, suspendedPageOf } from './answer-page.ts';
-import { DATA_HEADERS, type PageOrigins } from './headers.ts';
+import { answerPage, DATA_HEADERS, type PageOrigins, suspendedPageOf } from './answer-page.ts';
 import { renderPage } from './page.ts';
 import { isProofShown, type LinkPage, type Page, type Site, statusOf } from './page-state.ts';
 import { ASSETS } from './render-document.ts';
@@ -118,14 +118,11 @@ const MAX_CACHED = 100;
  * others.
  */
 function cacheLogos(find: (id: string) => Promise<Logo | null>): (id: string) => Promise<Logo | null> {
-  // A Map keeps its insertion order.
   const cached = new Map<string, Logo>();
   return async (id) => {
     const logo = cached.get(id) ?? (await find(id));
     if (logo === null) return null;
-    cached.delete(id);
-    cached.set(id, logo);
-    if (cached.size > MAX_CACHED) cached.delete(cached.keys().next().value ?? id);
+    keepNewest(cached, id, logo, MAX_CACHED);
     return logo;
   };
 }
