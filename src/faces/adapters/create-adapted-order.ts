@@ -10,7 +10,7 @@ import { parseUrl } from '../../core/domain/url.ts';
 import { findEarlier } from '../../core/payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
-import { type Dialect, insertAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
+import { type Dialect, findAdapterOrder, insertAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
 import { asNumber, startedField } from '../../core/webhooks/adapter-signature.ts';
 import { checkTarget, targetRule } from '../../core/webhooks/target.ts';
 import { clocksApart, problemOf } from '../web/problem.ts';
@@ -222,4 +222,12 @@ export function exchange(amountMicro: bigint, rateMicro: bigint): MicroUsdt | nu
 
 function ceiling(dividend: bigint, divisor: bigint): bigint {
   return (dividend + divisor - 1n) / divisor;
+}
+
+/** Finds an order of this adapter with its invoice (UUID). Throws `Refusal`. */
+export async function findOrder({ db }: AdapterDeps, { id, projectId }: Admitted['adapter'], invoiceId: string | null) {
+  const order = invoiceId === null ? null : await findAdapterOrder(db, projectId, invoiceId, id);
+  const invoice = order === null ? null : await findInvoicePayment(db, projectId, order.invoiceId);
+  if (order === null || invoice === null) throw new Refusal(CODES.noOrder, 'order does not exist');
+  return { order, invoice };
 }

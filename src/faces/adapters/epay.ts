@@ -3,12 +3,10 @@ import { projectInvoice } from '../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import { toIso, type UnixMs } from '../../core/domain/time.ts';
 import { findInvoiceByExternalId } from '../../core/store/ledger/invoices.ts';
-import { findInvoicePayment } from '../../core/store/ledger/payments.ts';
-import { findAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
 import { type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
 import { isSameText } from '../../core/webhooks/sign.ts';
 import { type AdapterDeps, type Admitted, admit } from './authenticate.ts';
-import { createAdaptedOrder } from './create-adapted-order.ts';
+import { createAdaptedOrder, findOrder } from './create-adapted-order.ts';
 import { checkFields, readForm } from './fields.ts';
 import { CODES, Refusal, routeOptions } from './refusal.ts';
 
@@ -68,10 +66,7 @@ async function readOrder(deps: AdapterDeps, request: FastifyRequest) {
   checkFields('epayQuery', fields, adapter);
   if (fields.get('act') !== 'order')
     throw new Refusal(CODES.fields, 'act must be order: this adapter supports no other value');
-  const id = await findOrderId(deps, adapter, fields);
-  const order = id === null ? null : await findAdapterOrder(deps.db, adapter.projectId, id, adapter.id);
-  const payment = order === null ? null : await findInvoicePayment(deps.db, adapter.projectId, order.invoiceId);
-  if (order === null || payment === null) throw new Refusal(CODES.noOrder, 'order does not exist');
+  const { order, invoice: payment } = await findOrder(deps, adapter, await findOrderId(deps, adapter, fields));
   const isPaid = payment.status === 'PAID';
   const paidAt = isPaid ? (payment.transaction?.blockTime ?? null) : null;
   return {

@@ -5,12 +5,12 @@ import type { InvoiceStatus } from '../../core/domain/invoice.ts';
 import { formatAmount } from '../../core/domain/money.ts';
 import { withdrawInvoice } from '../../core/store/ledger/invoices.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
-import { type AdapterKind, findAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
+import type { AdapterKind } from '../../core/store/outbox/adapter-orders.ts';
 import { asNumber, type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
 import { clientOf } from '../web/client-address.ts';
 import { refuseLimited } from '../web/rate-limit.ts';
 import { ADAPTER_FAILURES, type AdapterDeps, type Admitted, admit, findEnabled, kindOf } from './authenticate.ts';
-import { createAdaptedOrder } from './create-adapted-order.ts';
+import { createAdaptedOrder, findOrder } from './create-adapted-order.ts';
 import { checkFields, type FORMS, readBody } from './fields.ts';
 import { CODES, notHere, Refusal, routeOptions } from './refusal.ts';
 
@@ -133,8 +133,8 @@ async function createBepusdtOrder(
 
 /** Withdraws the checkout. A payment that arrives anyway still counts, and the shop gets its callback. */
 async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string): Promise<{ trade_id: string }> {
-  const { id, projectId, network } = adapter;
-  const { invoice } = await findOrder(deps, { id, projectId }, tradeId);
+  const { projectId, network } = adapter;
+  const { invoice } = await findOrder(deps, adapter, decodeId('inv', tradeId));
   const refuse = (reason: string) => new Refusal(CODES.orderState, `order cannot be cancelled: ${reason}`);
   if (invoice.status === 'CONFIRMING') throw refuse('its payment is being confirmed');
   await withdrawInvoice(deps.db, { id: invoice.id, projectId, network, at: deps.now() });
@@ -163,21 +163,9 @@ async function checkStatus(deps: AdapterDeps, request: FastifyRequest) {
   const found = await findEnabled(deps, request, ['epusdt', 'bepusdt']);
   if (found === null) throw notHere();
   const { tradeId = '' } = request.params as { tradeId?: string };
-  const { invoice, order } = await findOrder(deps, found.adapter, tradeId);
+  const { invoice, order } = await findOrder(deps, found.adapter, decodeId('inv', tradeId));
   const trade_id = encodeId('inv', invoice.id);
   if (found.adapter.adapter !== 'bepusdt') return answer(request, { trade_id, status: STATUS[invoice.status] });
   const return_url = invoice.status === 'PAID' ? (order.returnUrl ?? '') : '';
   return { trade_id, trade_hash: invoice.transaction?.txId ?? '', status: bepusdtStatus(invoice), return_url };
-}
-
-async function findOrder(
-  { db }: AdapterDeps,
-  { id: endpointId, projectId }: Pick<Admitted['adapter'], 'id' | 'projectId'>,
-  tradeId: string,
-) {
-  const id = decodeId('inv', tradeId);
-  const order = id === null ? null : await findAdapterOrder(db, projectId, id, endpointId);
-  const invoice = order === null ? null : await findInvoicePayment(db, projectId, order.invoiceId);
-  if (order === null || invoice === null) throw new Refusal(CODES.noOrder, 'order does not exist');
-  return { order, invoice };
 }
