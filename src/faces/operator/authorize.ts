@@ -1,10 +1,10 @@
+import { BlockList, isIP } from 'node:net';
 import { AppError, type FieldProblem } from '../../core/domain/errors.ts';
 import { encodeId } from '../../core/domain/ids.ts';
 import { toIso } from '../../core/domain/time.ts';
 import { ACTIONS, type ActionName, type Rule } from './actions.ts';
 import { type Actor, type KeyLimits, ROLES, type Role } from './actor.ts';
 import { fieldProblem } from './input/problems.ts';
-import { isWithin } from './input/readers.ts';
 
 export function isAllowed({ role, projects }: Actor, action: ActionName): boolean {
   const rule: Rule = ACTIONS[action];
@@ -57,4 +57,14 @@ export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresA
   throw new AppError('INVALID_ARGUMENT', `nothing was created, because ${name} cannot grant more access than it has`, {
     problems,
   });
+}
+
+/** Whether a block contains another one. Both are in the form that `parseCidr` returns. */
+function isWithin(inner: string, outer: string): boolean {
+  const [[ip = '', bits], [outerIp = '', outerBits]] = [inner.split('/'), outer.split('/')];
+  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+  if (isIP(ip) !== isIP(outerIp) || Number(bits) < Number(outerBits)) return false;
+  const list = new BlockList();
+  list.addSubnet(outerIp, Number(outerBits), family);
+  return list.check(ip, family);
 }

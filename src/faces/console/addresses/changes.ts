@@ -1,6 +1,5 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { clip } from '../../operator/input/problems.ts';
 import {
   type AddressChangeView,
   confirmAddressChange,
@@ -20,7 +19,7 @@ import { addForm, byOperation, line } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Badge, badge, facts, number, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, notFound, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
 import { endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
@@ -89,7 +88,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
 /** Finds a change that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const changeId = pathPart(request, 'changeId');
-  const unknown = new AppError('NOT_FOUND', `change ${clip(changeId)} does not exist, or you do not have access to it`);
+  const unknown = notFound('change', changeId);
   const { view: change, refusal } = await showAddressChange
     .run(deps, visit.actor, { changeId })
     .catch((error: unknown) => {
@@ -220,8 +219,7 @@ async function findAddress(
   const project = needProject(visit, asked);
   const { projectId } = project;
   const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
-    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
-    throw new AppError('NOT_FOUND', `address ${clip(text)} does not exist, or you do not have access to it`);
+    throw error instanceof AppError && error.code === 'NOT_FOUND' ? notFound('address', text) : error;
   });
   return { project, address };
 }

@@ -11,7 +11,7 @@ import { isAllowed } from '../../operator/authorize.ts';
 import { explainSubject, findSubject } from '../../operator/explain/explain.ts';
 import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
 import type { Found } from '../../operator/explain/search.ts';
-import { clip, printable } from '../../operator/input/problems.ts';
+import { clip, printable, shorten } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
 import { replayEvents } from '../../operator/subjects/delivery-replay.ts';
 import {
@@ -46,6 +46,7 @@ import {
   chooseProject,
   type Fields,
   needProject,
+  notFound,
   pathPart,
   readPostedForm,
   readQuery,
@@ -116,8 +117,7 @@ async function findInvoice(deps: ConsoleDeps, { visit, request }: Asked) {
   const { subject } = explanation;
   const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
   // The text may be an order id; the search box at the top finds those.
-  if (id !== invoiceId)
-    throw new AppError('NOT_FOUND', `invoice ${clip(invoiceId)} does not exist, or you do not have access to it`);
+  if (id !== invoiceId) throw notFound('invoice', invoiceId);
   return {
     explanation,
     project: needProject(visit, projectId),
@@ -238,7 +238,7 @@ function invoicePage(visit: Visit, project: ListedProjectView, shown: Shown): Pa
   const receipt =
     paid === null ? null : html`<a class="button quiet" href="${checkoutUrl}/receipt" rel="noreferrer">Receipt</a>`;
   return {
-    title: [...externalId].length > 60 ? `${[...externalId].slice(0, 60).join('')}…` : externalId,
+    title: shorten(externalId, 60),
     about: project,
     beside: live('state', invoiceBadge(status)),
     main: html`

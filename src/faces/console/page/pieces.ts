@@ -117,6 +117,19 @@ export function keepProject({ projects }: Visit, project: ListedProjectView | nu
 
 export const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
 
+/** Links to the parts of a list, such as its states. `here` is the part that the page shows. */
+export function tabs<Part extends string>(
+  label: string,
+  names: Readonly<Record<Part, string>>,
+  here: Part,
+  urlOf: (part: Part) => string,
+): Html {
+  const links = (Object.keys(names) as Part[]).map((part) => {
+    return html`<li><a href="${urlOf(part)}"${part === here ? html` aria-current="true"` : null}>${names[part]}</a></li>`;
+  });
+  return html`<nav aria-label="${label}"><ul class="tabs">${links}</ul></nav>`;
+}
+
 type Pages = { older: string | null; text: string; newest: string | null; newestText?: string };
 
 /** Links to the next page and back to the first one. */

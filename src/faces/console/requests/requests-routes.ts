@@ -1,5 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
-import { clip, shorten } from '../../operator/input/problems.ts';
+import { shorten } from '../../operator/input/problems.ts';
 import { readChoice } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
 import {
@@ -15,7 +14,7 @@ import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { badge, type Column, copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
-import { needProject, pathPart, readQuery, urlTo } from '../page/visit.ts';
+import { needProject, notFound, pathPart, readQuery, urlTo } from '../page/visit.ts';
 
 /** Adds the list of the shops' API requests, and the page for one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -27,8 +26,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   readQuery(request, []);
   const requestId = pathPart(request, 'requestId');
   const id = findRequestId(requestId);
-  if (id === null)
-    throw new AppError('NOT_FOUND', `request ${clip(requestId)} does not exist, or you do not have access to it`);
+  if (id === null) throw notFound('request', requestId);
   const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
   // A request without a valid key belongs to no project.
   const project = shown.projectId === null ? null : needProject(visit, shown.projectId);

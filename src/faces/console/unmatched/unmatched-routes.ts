@@ -6,7 +6,6 @@ import { isLocalNetwork } from '../../../core/domain/network.ts';
 import { RESOLUTIONS, type ResolutionKind } from '../../../core/domain/resolution.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { clip } from '../../operator/input/problems.ts';
 import { readChoice } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
@@ -47,10 +46,20 @@ import {
   pager,
   shortAddress,
   table,
+  tabs,
   time,
 } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
-import { type Fields, needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import {
+  type Fields,
+  needProject,
+  notFound,
+  pathPart,
+  readPostedForm,
+  readQuery,
+  urlTo,
+  type Visit,
+} from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** The maximum number of transfers per page whose causes are searched. */
@@ -77,10 +86,6 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const { view: list } = await performFor(deps, visit, listTransfers, given);
   const urlOf = (of: State, before?: string) =>
     urlTo(visit, '/unmatched', project, { state: of === 'open' ? undefined : of, before });
-  const links = STATES.map((each) => {
-    const here = each === state ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlOf(each)}"${here}>${NAMES[each]}</a></li>`;
-  });
   const older = list.nextBefore && urlOf(state, list.nextBefore);
   return {
     title: 'Unmatched transfers',
@@ -88,7 +93,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
     said: query.resolved === undefined ? null : 'The decision was recorded. No invoice was changed.',
     main: html`
 ${renderSums(list)}
-<nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
+${tabs('Which transfers', NAMES, state, urlOf)}
 ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Unmatched transfers: those with questions from payers first, then the newest', COLUMNS, list.data))}
 ${pager({ older, text: 'Older transfers', newest: query.before === undefined ? null : urlOf(state) })}`,
   };
@@ -97,10 +102,7 @@ ${pager({ older, text: 'Older transfers', newest: query.before === undefined ? n
 /** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const transferId = pathPart(request, 'transferId');
-  const unknown = new AppError(
-    'NOT_FOUND',
-    `transfer ${clip(transferId)} does not exist, or you do not have access to it`,
-  );
+  const unknown = notFound('transfer', transferId);
   if (!transferId.startsWith('trf_')) throw unknown;
   const { data } = (
     await showTransfers.run(deps, visit.actor, { reference: transferId }).catch((error: unknown) => {

@@ -22,6 +22,7 @@ import {
   outside,
   pager,
   table,
+  tabs,
   time,
 } from '../page/pieces.ts';
 import type { Asked } from '../page/routes.ts';
@@ -121,10 +122,6 @@ export function endpointPage(visit: Visit, project: ListedProjectView, shown: Sh
   const { endpoint, list, state, isFirst, now } = shown;
   const urlOf = (of: DeliveryState, before?: string) =>
     urlTo(visit, `/webhooks/${endpoint.endpointId}`, project, { status: of === 'all' ? undefined : of, before });
-  const tabs = DELIVERY_STATES.map((each) => {
-    const here = each === state ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlOf(each)}"${here}>${TABS[each]}</a></li>`;
-  });
   const older = list.nextBefore && urlOf(state, list.nextBefore);
   return {
     title: new URL(endpoint.url).host,
@@ -147,7 +144,7 @@ ${renderActs(visit, endpoint)}
           ] as const,
       ),
     ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
-<nav aria-label="Which deliveries"><ul class="tabs">${tabs}</ul></nav>
+${tabs('Which deliveries', TABS, state, urlOf)}
 ${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No events yet.' : 'None.'}</p>` : table('Events for this endpoint, newest first', DELIVERIES, list.data))}
 ${pager({ older, text: 'Older events', newest: isFirst ? null : urlOf(state) })}`,
   };

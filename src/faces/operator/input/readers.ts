@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { parseAddress } from '@quittance/tron/address';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { decodeId, type IdPrefix } from '../../../core/domain/ids.ts';
@@ -395,16 +395,6 @@ export function parseCidr(text: string): ParsedCidr {
   if (Number(prefix) === 0)
     return { kind: 'invalid', reason: `${shown} allows everyone: leave it out, or use a smaller block` };
   return { kind: 'ok', cidr: `${ip}/${Number(prefix)}` };
-}
-
-/** Whether a block contains another one. Both are in the form that `parseCidr` returns. */
-export function isWithin(inner: string, outer: string): boolean {
-  const [[ip = '', bits], [outerIp = '', outerBits]] = [inner.split('/'), outer.split('/')];
-  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
-  if (isIP(ip) !== isIP(outerIp) || Number(bits) < Number(outerBits)) return false;
-  const list = new BlockList();
-  list.addSubnet(outerIp, Number(outerBits), family);
-  return list.check(ip, family);
 }
 
 /** Reads a signing secret that the user has chosen. Throws `INVALID_ARGUMENT`; the error doesn't contain the secret. */
