@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/domain/api-key.ts';
-import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
+import { createSandboxControls } from '../../src/developer/sandbox/run-sandbox.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { SCOPES } from '../../src/core/domain/api-key.ts';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
-import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
+import { createSandboxControls } from '../../src/developer/sandbox/run-sandbox.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
 import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';

@@ -1,8 +1,7 @@
 import { AppError } from '../../core/domain/errors.ts';
 import { fillSandbox, MOST_FILLED } from '../../developer/sandbox/fill/fill-sandbox.ts';
 import { type PayOptions, payInvoice, refuseNeedlessSecond } from '../../developer/sandbox/pay-invoice.ts';
-import type { InvoiceOptions } from '../../developer/trigger/happen-to-invoice.ts';
-import { readTrigger, trigger } from '../../developer/trigger/trigger.ts';
+import { type InvoiceOptions, readTrigger, trigger } from '../../developer/trigger/trigger.ts';
 import { clip, FieldError, printableJson } from '../../faces/operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';

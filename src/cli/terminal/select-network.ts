@@ -1,6 +1,6 @@
 import { AppError } from '../../core/domain/errors.ts';
 import type { Network } from '../../core/domain/network.ts';
-import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
+import { readSandboxNetwork } from '../../developer/sandbox/sandbox-file.ts';
 import type { Config, NetworkConfig } from '../../server/config/config.ts';
 
 /** Returns the networks with nodes configured here; in a sandbox, the network that the sandbox creates. */

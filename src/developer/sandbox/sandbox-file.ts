@@ -1,8 +1,11 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseAddress } from '@quittance/tron/address';
 import { AppError } from '../../core/domain/errors.ts';
+import { unlimitedNode } from '../../core/domain/node.ts';
 import { writePrivateFile } from '../../core/runtime/private-file.ts';
 import { isRunning } from '../../core/runtime/processes.ts';
+import type { NetworkConfig } from '../../server/config/config.ts';
 
 /**
  * The content of `<data dir>/sandbox.json`, which scripts can read while a sandbox is ready. The mode is 0600, because the file holds
@@ -56,4 +59,25 @@ export function sandboxNotRunning(dataDir: string): never {
     'SANDBOX_NOT_RUNNING',
     `no sandbox is running on the data directory ${dataDir}: start one with "npm start", or set QUITTANCE_DATA_DIR to the sandbox directory`,
   );
+}
+
+/** Returns the sandbox's own network. It's reached over gRPC, which we also recommend for other networks. */
+export function sandboxNetwork({
+  grpcUrl,
+  grpcSolidityUrl,
+  usdtContract,
+}: Pick<SandboxFile, 'grpcUrl' | 'grpcSolidityUrl' | 'usdtContract'>): NetworkConfig {
+  const usdt = parseAddress(usdtContract);
+  if (usdt.kind !== 'ok') throw new AppError('NOT_FOUND', `the sandbox has no USDT contract: ${usdt.reason}`);
+  return {
+    nodes: [unlimitedNode(grpcUrl, grpcUrl, { solidityUrl: grpcSolidityUrl })],
+    usdt: usdt.account,
+    agreement: 1,
+  };
+}
+
+/** Returns the network of a data directory's sandbox, and the sandbox's public URL. Throws `SANDBOX_NOT_RUNNING`. */
+export async function readSandboxNetwork(dataDir: string): Promise<NetworkConfig & { publicUrl: string }> {
+  const file = await readSandboxFile(dataDir);
+  return { ...sandboxNetwork(file), publicUrl: file.baseUrl };
 }

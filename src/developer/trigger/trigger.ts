@@ -3,11 +3,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createPayer } from '@quittance/devnet/payer';
+import { assertNever } from '../../core/domain/assert-never.ts';
 import { AppError } from '../../core/domain/errors.ts';
 import { newEvent } from '../../core/domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../core/domain/ids.ts';
 import { unixMs } from '../../core/domain/time.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
+import { requestClaim } from '../../core/store/ledger/checkout.ts';
 import { recordEvents } from '../../core/store/outbox/events.ts';
 import { listWebhookEndpoints } from '../../core/store/outbox/webhook-endpoints.ts';
 import { commandActor } from '../../faces/operator/actor.ts';
@@ -16,13 +18,14 @@ import { readCandidates } from '../../faces/operator/input/read-candidates.ts';
 import { NO_MANIFEST } from '../../faces/operator/operation.ts';
 import { addAddresses, retireAddresses } from '../../faces/operator/subjects/addresses.ts';
 import { replayDeliveries } from '../../faces/operator/subjects/delivery-replay.ts';
-import { refundTransfer as tieRefund } from '../../faces/operator/subjects/transfer-decisions.ts';
+import { resolveTransfers, refundTransfer as tieRefund } from '../../faces/operator/subjects/transfer-decisions.ts';
 import { enableEndpoint } from '../../faces/operator/subjects/webhook-sending.ts';
 import { addEndpoint, listEndpoints, updateEndpoint } from '../../faces/operator/subjects/webhooks.ts';
 import type { Config } from '../../server/config/config.ts';
 import { createFeedReader, type FeedEvent, followFrom, pause, type Until } from '../listen/follow-feed.ts';
+import { findPayable, letExpire, orderInvoice, orphanPayment, type Payable } from '../sandbox/find-payable.ts';
+import { sendPayment } from '../sandbox/pay-invoice.ts';
 import { type Sandbox, withSandbox } from '../sandbox/with-sandbox.ts';
-import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
 
 /** There is a block at least every minute, and the watcher reads it a moment later. Everything else takes seconds. */
@@ -74,6 +77,8 @@ export async function trigger(
 const DESCRIPTION = 'created by "quittance trigger endpoint.disabled"';
 
 const ACTOR = commandActor('trigger');
+const now = () => unixMs(systemClock.now());
+const depsOf = ({ db }: Sandbox) => ({ db, now, random: randomBytes });
 
 /** This is our own server, so this machine's rules for other endpoints don't apply. */
 const LOCAL = { webhooks: { localTargets: true } };
@@ -97,17 +102,17 @@ async function disableEndpoint(sandbox: Sandbox, config: Config, until: Until): 
   }
 }
 
-async function prepareEndpoint({ db, projectId }: Sandbox, config: Config, url: string): Promise<string> {
-  const now = () => unixMs(systemClock.now());
-  const { data } = await listEndpoints.run({ db, now }, ACTOR, { projectId });
+async function prepareEndpoint(sandbox: Sandbox, config: Config, url: string): Promise<string> {
+  const { projectId } = sandbox;
+  const deps = { ...depsOf(sandbox), note: () => undefined };
+  const { data } = await listEndpoints.run(deps, ACTOR, { projectId });
   const known = data.find(({ description }) => description === DESCRIPTION);
   if (known !== undefined) {
     const { endpointId } = known;
-    await updateEndpoint.run({ db, now, config: LOCAL }, ACTOR, { endpointId, url });
-    await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
+    await updateEndpoint.run({ ...deps, config: LOCAL }, ACTOR, { endpointId, url });
+    await enableEndpoint.run(deps, ACTOR, { endpointId });
     return endpointId;
   }
-  const deps = { db, now, random: randomBytes, note: () => undefined };
   const wanted = addEndpoint.read({ projectId, url, events: ['ping'], description: DESCRIPTION }, now());
   return (await addEndpoint.run({ ...deps, config: { ...config, databaseUrl: null, ...LOCAL } }, ACTOR, wanted))
     .endpointId;
@@ -136,13 +141,13 @@ async function recordPings(sandbox: Sandbox): Promise<string> {
 
 /** Records a ping for one endpoint (a UUID), and returns its id. */
 async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: string): Promise<string> {
-  const now = unixMs(systemClock.now());
+  const at = now();
   const data = { endpointId: encodeId('whe', endpointId) };
   const draft = { type: 'ping', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
-  const ping = newEvent(draft, { timestamp: now, random: randomBytes });
+  const ping = newEvent(draft, { timestamp: at, random: randomBytes });
   await db.transaction(async (tx) => {
-    await recordEvents(tx, 'devnet', [ping], now);
-    await replayDeliveries(tx, { endpointId, eventIds: [ping.id], now });
+    await recordEvents(tx, 'devnet', [ping], at);
+    await replayDeliveries(tx, { endpointId, eventIds: [ping.id], now: at });
   });
   return encodeId('evt', ping.id);
 }
@@ -158,12 +163,11 @@ async function refundTransfer(
   sandbox: Sandbox,
   { until, signal }: { until: Until; signal: AbortSignal },
 ): Promise<FeedEvent> {
-  const { db, usdtContract: contract } = sandbox;
-  const deps = { db, now: () => unixMs(systemClock.now()), random: randomBytes };
+  const { usdtContract: contract } = sandbox;
   const payer = createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey });
   // Addresses are never deleted, so one is enough: the payer's key always gives the same one.
   const own = payer.withKey(createHash('sha256').update(`refund ${sandbox.payer.privateKey}`).digest('hex'));
-  await adopt(deps, sandbox, own.address);
+  await adopt(sandbox, own.address);
   await payer.sendTrx({ to: own.address, amountSun: FEE_SUN });
   const came = await payer.transfer({ contract, to: own.address, amountMicro: AMOUNT_MICRO });
   const { data } = await until((event) => event.type === 'transfer.unmatched' && event.data['txId'] === came);
@@ -171,23 +175,21 @@ async function refundTransfer(
   if (transferId === null) throw new Error('the event does not name a transfer');
   const txId = await own.transfer({ contract, to: payer.address, amountMicro: AMOUNT_MICRO });
   // The transfer is on the chain before it's in the ledger.
-  while (!(await isTied(deps, { transferId, txId, note: '', invoice: null }))) await pause(POLL_MS, signal);
+  while (!(await isTied(sandbox, { transferId, txId, note: '', invoice: null }))) await pause(POLL_MS, signal);
   return until((event) => event.type === 'transfer.refunded' && event.data['txId'] === came);
 }
 
-async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund.run>[0], Parameters<typeof tieRefund.run>[2]]) {
-  return tieRefund.run(deps, ACTOR, wanted).then(
+async function isTied(sandbox: Sandbox, wanted: Parameters<typeof tieRefund.run>[2]): Promise<boolean> {
+  return tieRefund.run(depsOf(sandbox), ACTOR, wanted).then(
     () => true,
     (error: unknown) => isConflict(error) && false,
   );
 }
 
 /** Adds an address that doesn't get invoices, but is watched. */
-async function adopt(
-  deps: Parameters<typeof tieRefund.run>[0],
-  { projectId }: Sandbox,
-  address: string,
-): Promise<void> {
+async function adopt(sandbox: Sandbox, address: string): Promise<void> {
+  const { projectId } = sandbox;
+  const deps = depsOf(sandbox);
   const adding = { ...deps, config: { sandbox: true, networks: {} }, addressGuard: NO_MANIFEST };
   const entries = [{ text: address, place: 'the address' }];
   await addAddresses
@@ -201,4 +203,95 @@ async function adopt(
 function isConflict(error: unknown): true {
   if (error instanceof AppError && error.code === 'CONFLICT') return true;
   throw error;
+}
+
+/** The fields for creating the invoice, if they matter. */
+export type InvoiceOptions = { amount?: string | undefined; externalId?: string | undefined };
+
+type InvoiceTrigger = Exclude<Trigger, 'ping' | 'endpoint.disabled' | 'transfer.refunded'>;
+
+/** Creates an invoice in the demo project and makes the event happen to it. Throws `INVALID_ARGUMENT` or `SANDBOX_REFUSED`. */
+async function happenToInvoice(
+  sandbox: Sandbox,
+  { type, options, until }: { type: InvoiceTrigger; options: InvoiceOptions; until: Until },
+): Promise<FeedEvent> {
+  const { amount = '25.00', externalId = `trigger-${type}-${systemClock.now()}` } = options;
+  const create = (name: string) => makeInvoice(sandbox, { amount, externalId: name });
+  if (type === 'invoice.pending' || type === 'invoice.confirming') {
+    return whileConfirming(create, externalId, async ({ id, invoice }) => {
+      if (type === 'invoice.pending') {
+        const { txIds } = await sendPayment(sandbox, 'orphaned', invoice, null);
+        const { wasConfirming } = await orphanPayment(sandbox, invoice, txIds[0] ?? '');
+        return wasConfirming ? until(isAbout(type, 'invoiceId', [id])) : null;
+      }
+      await sendPayment(sandbox, 'exact', invoice, null);
+      const isConfirming = isAbout(type, 'invoiceId', [id]);
+      const isPaid = isAbout('invoice.paid', 'invoiceId', [id]);
+      const event = await until((each) => isConfirming(each) || isPaid(each));
+      return isConfirming(event) ? event : null;
+    });
+  }
+  const { id, invoice } = await create(externalId);
+  switch (type) {
+    case 'invoice.paid':
+      await sendPayment(sandbox, 'exact', invoice, null);
+      return until(isAbout(type, 'invoiceId', [id]));
+    case 'invoice.expired':
+      await letExpire(sandbox.db, invoice);
+      return until(isAbout(type, 'invoiceId', [id]));
+    case 'transfer.unmatched':
+    case 'transfer.duplicate': {
+      const { txIds } = await sendPayment(sandbox, type === 'transfer.unmatched' ? 'short' : 'twice', invoice, null);
+      return until(isAbout(type, 'txId', txIds));
+    }
+    case 'transfer.claimed': {
+      const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
+      for (const txId of txIds) await requestClaim(sandbox.db, invoice.checkoutToken, txId);
+      return until(isAbout(type, 'txId', txIds));
+    }
+    case 'transfer.resolved': {
+      const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
+      const { data } = await until(isAbout('transfer.unmatched', 'txId', txIds));
+      const wanted = { transfers: [String(data['transferId'])], resolution: 'fulfilled-manually', invoice: id };
+      await resolveTransfers.run(depsOf(sandbox), ACTOR, resolveTransfers.read(wanted, now()));
+      return until(isAbout(type, 'txId', txIds));
+    }
+    default:
+      return assertNever(type);
+  }
+}
+
+function isAbout(type: string, field: 'invoiceId' | 'txId', values: readonly string[]): (event: FeedEvent) => boolean {
+  return (event) => event.type === type && values.some((value) => event.data[field] === value);
+}
+
+type Created = { id: string; invoice: Payable };
+
+async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof orderInvoice>[1]): Promise<Created> {
+  const { status, invoiceId, detail = status } = await orderInvoice(sandbox, wanted);
+  // A conflict also returns an id, but it's the existing invoice's.
+  if (status === 201 && invoiceId !== undefined)
+    return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };
+  if (status === 409) throw new AppError('CONFLICT', `the invoice was refused: ${detail}`);
+  if (status === 400) throw new AppError('INVALID_ARGUMENT', `the invoice was refused: ${detail}`);
+  throw new AppError('SANDBOX_REFUSED', `the invoice could not be created: ${detail}`);
+}
+
+/** On a fast network, blocks may become irreversible before their payment is seen. */
+const MAX_TRIES = 5;
+
+/** Creates invoices until `pay` returns the event for an invoice that was seen CONFIRMING. It returns `null` for an invoice that wasn't. */
+async function whileConfirming(
+  create: (externalId: string) => Promise<Created>,
+  externalId: string,
+  pay: (created: Created) => Promise<FeedEvent | null>,
+): Promise<FeedEvent> {
+  for (let tries = 1; tries <= MAX_TRIES; tries += 1) {
+    const event = await pay(await create(tries === 1 ? externalId : `${externalId}-${tries}`));
+    if (event !== null) return event;
+  }
+  throw new AppError(
+    'SANDBOX_REFUSED',
+    `no payment was seen CONFIRMING before its block became irreversible, in ${MAX_TRIES} tries: is the machine very busy?`,
+  );
 }
