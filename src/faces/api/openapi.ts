@@ -77,7 +77,7 @@ function isNamed(tag: string, header: string | undefined): boolean {
 }
 
 function describeWebhooks(): Record<string, object> {
-  const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
+  return mapValues(EVENT_SCHEMAS as Record<string, object>, (schema, type) => {
     const { title, description } = schema as { title?: string; description?: string };
     const operation = {
       // This operation has a separate name, so that generators don't turn it into a client method.
@@ -94,9 +94,8 @@ function describeWebhooks(): Record<string, object> {
         },
       },
     };
-    return [type, { post: operation }];
+    return { post: operation };
   });
-  return Object.fromEntries(webhooks);
 }
 
 const WEBHOOK_HEADERS = [
@@ -141,7 +140,8 @@ type Paths = Record<string, Record<string, Operation>>;
  */
 function publishDocument(document: Parts): Parts {
   const schemas: Record<string, unknown> = {};
-  const named = nameSchemas({ ...document, paths: describePaths(document['paths'] as Paths) }, schemas) as Parts;
+  const paths = mapValues(document['paths'] as Paths, (operations) => mapValues(operations, withHeaders));
+  const named = nameSchemas({ ...document, paths }, schemas) as Parts;
   const components = { ...(named['components'] as Parts), schemas, headers: HEADERS };
   return { ...named, components };
 }
@@ -150,7 +150,7 @@ function publishDocument(document: Parts): Parts {
 function nameSchemas(part: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(part)) return part.map((each) => nameSchemas(each, schemas));
   if (typeof part !== 'object' || part === null) return part;
-  const named = Object.fromEntries(Object.entries(part).map(([key, value]) => [key, nameSchemas(value, schemas)]));
+  const named: Parts = mapValues(part as Parts, (value) => nameSchemas(value, schemas));
   const title = named['title'];
   if (typeof title !== 'string' || !('type' in named || 'oneOf' in named)) return named;
   if (!isDeepStrictEqual(schemas[title] ?? named, named)) throw new Error(`two schemas are called ${title}`);
@@ -158,36 +158,25 @@ function nameSchemas(part: unknown, schemas: Record<string, unknown>): unknown {
   return { $ref: `#/components/schemas/${title}` };
 }
 
-function describePaths(paths: Paths): Paths {
-  return Object.fromEntries(
-    Object.entries(paths).map(([path, operations]) => [
-      path,
-      Object.fromEntries(Object.entries(operations).map(([method, operation]) => [method, withHeaders(operation)])),
-    ]),
-  );
-}
-
 function withHeaders(operation: Operation): Operation {
-  const responses = Object.entries(operation.responses).map(([status, response]) => [
-    status,
-    { ...open(response), headers: headersOf(operation.operationId, status) },
-  ]);
   const { parameters, requestBody } = operation;
   return {
     ...operation,
     ...(requestBody && { requestBody: { ...requestBody, required: needsBody(requestBody) } }),
     ...(parameters && { parameters: parameters.map(withCommas) }),
-    responses: Object.fromEntries(responses),
+    responses: mapValues(operation.responses, (response, status) => {
+      return { ...open(response), headers: headersOf(operation.operationId, status) };
+    }),
   };
 }
 
 function open({ content, ...response }: Parts): Parts {
   if (content === undefined) return response;
-  const opened = Object.entries(content as Record<string, Parts>).map(([type, body]) => [
-    type,
-    { ...body, schema: openSchema(body['schema']) },
-  ]);
-  return { ...response, content: Object.fromEntries(opened) };
+  const opened = mapValues(content as Record<string, Parts>, (body) => ({
+    ...body,
+    schema: openSchema(body['schema']),
+  }));
+  return { ...response, content: opened };
 }
 
 /** Whether a body is required; it isn't if it has no required members. */
@@ -240,11 +229,8 @@ function openSchema(schema: unknown): unknown {
   const { anyOf, enum: values, ...rest } = schema as Parts;
   const known = constantsOf(anyOf) ?? (Array.isArray(values) ? values : null);
   if (known !== null && known.length > 0) return { ...rest, type: 'string', 'x-extensible-enum': known };
-  const opened = Object.fromEntries(
-    Object.entries(schema).map(([key, part]) => [
-      key,
-      key === 'properties' ? mapValues(part as Parts, openSchema) : PARTS.has(key) ? openSchema(part) : part,
-    ]),
+  const opened = mapValues(schema as Parts, (part, key) =>
+    key === 'properties' ? mapValues(part as Parts, openSchema) : PARTS.has(key) ? openSchema(part) : part,
   );
   const isObject = 'properties' in schema && (rest['additionalProperties'] ?? false) === false;
   return isObject ? { ...opened, additionalProperties: true } : opened;
@@ -262,6 +248,9 @@ function constantsOf(anyOf: unknown): string[] | null {
   return constants.length === anyOf.length ? constants : null;
 }
 
-function mapValues(object: Parts, map: (value: unknown) => unknown): Parts {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+function mapValues<Value, Mapped>(
+  object: Readonly<Record<string, Value>>,
+  map: (value: Value, key: string) => Mapped,
+): Record<string, Mapped> {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
