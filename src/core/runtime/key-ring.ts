@@ -81,6 +81,21 @@ export function decrypt(ring: KeyRing, { masterKeyId, sealed }: Encrypted, place
   }
 }
 
+/** Like `decrypt`, but if the key is unknown, reloads the keys first, because they may have been rotated. */
+export async function decryptCurrent(ring: KeyRing, stored: Encrypted, place: string): Promise<Decrypted> {
+  const opened = decrypt(ring, stored, place);
+  if (opened.kind !== 'unknown-key') return opened;
+  // If the file can't be read, the key remains unknown.
+  await ring.reload().catch(() => undefined);
+  return decrypt(ring, stored, place);
+}
+
+/** Encrypts a stored secret with the ring's current key. Returns `null` if no key decrypts it. */
+export function reencrypt(ring: KeyRing, stored: Encrypted, place: string): Encrypted | null {
+  const opened = decrypt(ring, stored, place);
+  return opened.kind === 'ok' ? encrypt(ring, opened.plain, place) : null;
+}
+
 /** Derives a key for one purpose (HKDF-SHA-256, RFC 5869). It reveals nothing about the master key or the keys for other purposes. */
 export function deriveKey(key: MasterKey, { purpose, salt }: { purpose: string; salt: string }): Buffer {
   return Buffer.from(hkdfSync('sha256', key.bytes, salt, purpose, KEY_BYTES));

@@ -1,6 +1,6 @@
 import { uuidV7 } from '../domain/ids.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { type Decrypted, decrypt, encrypt, type KeyRing } from '../runtime/key-ring.ts';
+import { type Decrypted, decrypt, encrypt, type KeyRing, reencrypt } from '../runtime/key-ring.ts';
 import type { Sql } from '../store/db/database.ts';
 import {
   findNewestSecrets,
@@ -74,15 +74,11 @@ function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
   return opened.kind === 'ok' ? { kind: 'ok', secret: formatSecret(opened.plain) } : opened;
 }
 
-/**
- * Encrypts a stored secret with the ring's current key. Any result except `ok` means that the secret couldn't be decrypted and hasn't
- * changed.
- */
-export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {
-  const opened = decrypt(ring, row, placeOf(row));
-  if (opened.kind !== 'ok') return opened.kind;
-  await reencryptWebhookSecret(tx, row.id, encrypt(ring, opened.plain, placeOf(row)));
-  return 'ok';
+/** Encrypts a stored secret with the ring's current key. `false` means that the secret couldn't be decrypted and hasn't changed. */
+export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<boolean> {
+  const sealed = reencrypt(ring, row, placeOf(row));
+  if (sealed !== null) await reencryptWebhookSecret(tx, row.id, sealed);
+  return sealed !== null;
 }
 
 /** The ciphertext is bound to this context, so it can't be decrypted in another row, column or endpoint. */

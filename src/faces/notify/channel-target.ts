@@ -1,5 +1,4 @@
-import { NIL_UUID } from '../../core/domain/ids.ts';
-import { type Decrypted, decrypt, encrypt, type KeyRing } from '../../core/runtime/key-ring.ts';
+import { type Decrypted, decryptCurrent, encrypt, type KeyRing, reencrypt } from '../../core/runtime/key-ring.ts';
 import type { Database, Sql } from '../../core/store/db/database.ts';
 import {
   type ChannelKind,
@@ -9,7 +8,7 @@ import {
   reencryptTargetRow,
   type SealedTarget,
 } from '../../core/store/outbox/notify-channels.ts';
-import { joinEncryption, stopEncryption } from '../../core/store/outbox/webhook-secrets.ts';
+import { joinEncryption, reencryptInBatches, stopEncryption } from '../../core/store/outbox/webhook-secrets.ts';
 
 /** Whether the target may be in the operator's own network, where it also works without TLS. */
 type Own = { isOwnNetwork: boolean };
@@ -49,41 +48,25 @@ export type OpenedTarget = { kind: 'ok'; target: Target } | Exclude<Decrypted, {
 
 /** Decrypts a stored target. If its key is unknown, reloads the keys, because they may have been rotated. */
 export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<OpenedTarget> {
-  let opened = decrypt(ring, row, placeOf(row));
-  if (opened.kind === 'unknown-key') {
-    // If the file can't be read, the key remains unknown.
-    await ring.reload().catch(() => undefined);
-    opened = decrypt(ring, row, placeOf(row));
-  }
+  const opened = await decryptCurrent(ring, row, placeOf(row));
   return opened.kind === 'ok' ? { kind: 'ok', target: JSON.parse(opened.plain.toString()) as Target } : opened;
 }
 
 /**
- * Encrypts every target with the current master key, in batches of 500. `lost` contains the ids of channels whose target can't be decrypted
- * with any key. Their rows don't change, and the operator must add these channels again.
+ * Encrypts every target with the current master key, in batches of 500. `lost` holds the channels whose target can't be decrypted with any
+ * key. Their rows don't change, and the operator must add these channels again.
  */
-export async function reencryptTargets(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
-  const done = { resealed: 0, lost: [] as string[] };
-  for (let after: string | null = NIL_UUID; after !== null; ) {
-    const from: string = after;
-    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, from));
-    done.resealed += batch.resealed;
-    done.lost.push(...batch.lost);
-    after = batch.last;
-  }
-  return done;
-}
-
-async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
-  await stopEncryption(tx);
-  const rows = await lockTargetsUnderOtherKeys(tx, ring.current().id, after);
-  const lost: string[] = [];
-  for (const row of rows) {
-    const opened = decrypt(ring, row, placeOf(row));
-    if (opened.kind === 'ok') await reencryptTargetRow(tx, row.id, encrypt(ring, opened.plain, placeOf(row)));
-    else lost.push(row.id);
-  }
-  return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
+export function reencryptTargets(db: Database, ring: KeyRing) {
+  const lock = async (tx: Sql, after: string) => {
+    await stopEncryption(tx);
+    return lockTargetsUnderOtherKeys(tx, ring.current().id, after);
+  };
+  const reencryptRow = async (tx: Sql, row: SealedTarget) => {
+    const sealed = reencrypt(ring, row, placeOf(row));
+    if (sealed !== null) await reencryptTargetRow(tx, row.id, sealed);
+    return sealed !== null;
+  };
+  return reencryptInBatches((work) => db.transaction(work), lock, reencryptRow);
 }
 
 /** The ciphertext is bound to this context, so it can't be decrypted in another channel's row. */

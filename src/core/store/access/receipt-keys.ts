@@ -1,6 +1,13 @@
 import { type ReceiptKey, receiptKeyId, receiptKeyOf, toJwk } from '../../domain/receipt/receipt.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { type Decrypted, decrypt, type Encrypted, encrypt, type KeyRing } from '../../runtime/key-ring.ts';
+import {
+  type Decrypted,
+  decryptCurrent,
+  type Encrypted,
+  encrypt,
+  type KeyRing,
+  reencrypt,
+} from '../../runtime/key-ring.ts';
 import type { Database, Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowOf } from '../db/rows-of.ts';
 import { sealOf } from '../db/seal.ts';
@@ -106,9 +113,9 @@ export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promi
     await stopEncryption(tx);
     const key = await findCurrentReceiptKey(tx);
     if (key === null || key.masterKeyId === keyRing.current().id) return 'unchanged';
-    const opened = decrypt(keyRing, key, placeOf(key.id));
-    if (opened.kind !== 'ok') return 'lost';
-    await reencryptReceiptKeyRow(tx, key.id, encrypt(keyRing, opened.plain, placeOf(key.id)));
+    const sealed = reencrypt(keyRing, key, placeOf(key.id));
+    if (sealed === null) return 'lost';
+    await reencryptReceiptKeyRow(tx, key.id, sealed);
     return 'resealed';
   });
 }
@@ -117,12 +124,7 @@ type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Decrypted, { k
 
 /** Decrypts the stored key. If its master key is unknown, this reloads the master keys, because they may have been rotated. */
 export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
-  let opened = decrypt(keyRing, stored, placeOf(stored.id));
-  if (opened.kind === 'unknown-key') {
-    // If the file can't be read, the key remains unknown.
-    await keyRing.reload().catch(() => undefined);
-    opened = decrypt(keyRing, stored, placeOf(stored.id));
-  }
+  const opened = await decryptCurrent(keyRing, stored, placeOf(stored.id));
   if (opened.kind !== 'ok') return opened;
   const { id, publicKey } = stored;
   // The ciphertext is bound to the id, and the id to the public key. Deriving the public key from the private one instead would take a

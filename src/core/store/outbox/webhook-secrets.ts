@@ -1,6 +1,8 @@
+import { NIL_UUID } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Encrypted } from '../../runtime/key-ring.ts';
+import type { Sql } from '../db/database.ts';
 import { answerOf, changesOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, listColumns, maybe, type Row, text } from '../db/statement.ts';
 
@@ -121,6 +123,30 @@ export const joinEncryption = commandOf(
 
 /** Waits for transactions that are encrypting secrets, and keeps new ones waiting until this transaction ends. */
 export const stopEncryption = commandOf('webhook-sealing-stop', `select from pg_advisory_xact_lock(${ENCRYPTION})`);
+
+/**
+ * Encrypts rows again in batches, each in a transaction. `lock` returns the next rows after an id. `reencryptRow` returns whether the row
+ * could be decrypted, and `lost` holds the rows that couldn't.
+ */
+export async function reencryptInBatches<Locked extends { id: string }>(
+  inTransaction: <Output>(work: (tx: Sql) => Promise<Output>) => Promise<Output>,
+  lock: (tx: Sql, after: string) => Promise<readonly Locked[]>,
+  reencryptRow: (tx: Sql, row: Locked) => Promise<boolean>,
+): Promise<{ resealed: number; lost: Locked[] }> {
+  const done = { resealed: 0, lost: [] as Locked[] };
+  for (let after: string | null = NIL_UUID; after !== null; ) {
+    const from: string = after;
+    const { rows, lost } = await inTransaction(async (tx) => {
+      const [rows, lost] = [await lock(tx, from), [] as Locked[]];
+      for (const row of rows) if (!(await reencryptRow(tx, row))) lost.push(row);
+      return { rows, lost };
+    });
+    done.resealed += rows.length - lost.length;
+    done.lost.push(...lost);
+    after = rows.at(-1)?.id ?? null;
+  }
+  return done;
+}
 
 /**
  * Returns up to 500 endpoints whose secret was stored as plain text by a release before 0004. In later releases, a constraint prevents

@@ -9,16 +9,21 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { base32nopad } from '@scure/base';
-import { NIL_UUID } from '../../../core/domain/ids.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import { decrypt, deriveKey, type Encrypted, encrypt, type KeyRing } from '../../../core/runtime/key-ring.ts';
+import {
+  decryptCurrent,
+  deriveKey,
+  type Encrypted,
+  encrypt,
+  type KeyRing,
+  reencrypt,
+} from '../../../core/runtime/key-ring.ts';
 import { lockTotpUnderOtherKeys, type PersonFactors, reencryptTotpRow } from '../../../core/store/access/people.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
-import type { Sealer } from '../../../core/store/db/seal.ts';
 import { SEALED_PERSON } from '../../../core/store/db/sealed-tables.ts';
 import { createSealer } from '../../../core/store/db/seals.ts';
-import { joinEncryption, stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
+import { joinEncryption, reencryptInBatches, stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
 import common from './common-passwords.json' with { type: 'json' };
 
 const MIN_CHARACTERS = 12;
@@ -193,55 +198,31 @@ export async function openTotp(
   { id, masterKeyId, totpSealed }: Pick<PersonFactors, 'id' | 'masterKeyId' | 'totpSealed'>,
 ): Promise<Buffer | null> {
   if (masterKeyId === null || totpSealed === null) return null;
-  const open = () => decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
-  let opened = open();
-  if (opened.kind === 'unknown-key') {
-    // A rotation may have changed the file. If the file can't be read now, the key stays unknown.
-    await ring.reload().catch(() => undefined);
-    opened = open();
-  }
+  const opened = await decryptCurrent(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
   return opened.kind === 'ok' ? opened.plain : null;
 }
 
 /**
  * Encrypts every TOTP secret with the current master key, in batches of 500, and renews the seals of rows whose seal was valid. `lost`
- * holds the logins of people whose secret no key decrypts. Their rows stay as they are, and the owner has to give them a new link.
+ * holds the people whose secret no key decrypts. Their rows stay as they are, and the owner has to give them a new link.
  */
-export async function reencryptTotp(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
-  const done = { resealed: 0, lost: [] as string[] };
+export async function reencryptTotp(db: Database, ring: KeyRing) {
   const ledger = await findLedgerIdentity(db);
   const sealer = ledger && createSealer(ring, ledger.id);
-  for (let after: string | null = NIL_UUID; after !== null; ) {
-    const from: string = after;
-    const batch = await db.transaction((tx) => reencryptBatch(tx, { ring, sealer }, from));
-    done.resealed += batch.resealed;
-    done.lost.push(...batch.lost);
-    after = batch.last;
-  }
-  return done;
-}
-
-async function reencryptBatch(tx: Sql, { ring, sealer }: { ring: KeyRing; sealer: Sealer | null }, after: string) {
-  await stopEncryption(tx);
-  const rows = await lockTotpUnderOtherKeys(tx, ring.current().id, after);
-  const lost: string[] = [];
-  for (const { seal, ...row } of rows) {
-    const { id, login, masterKeyId, totpSealed } = row;
-    const opened = decrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
-    if (opened.kind !== 'ok') {
-      lost.push(login);
-      continue;
-    }
-    const totp = encrypt(ring, opened.plain, placeOf(id));
+  const lock = async (tx: Sql, after: string) => {
+    await stopEncryption(tx);
+    return lockTotpUnderOtherKeys(tx, ring.current().id, after);
+  };
+  const reencryptRow = async (tx: Sql, { seal, ...row }: Awaited<ReturnType<typeof lock>>[number]) => {
+    const { id, masterKeyId, totpSealed } = row;
+    const totp = reencrypt(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
+    if (totp === null) return false;
     const isSound = seal !== null && sealer?.open(SEALED_PERSON, seal).problem === null;
-    await reencryptTotpRow(
-      tx,
-      id,
-      totp,
-      isSound ? sealer.seal(SEALED_PERSON, { ...row, totpSealed: totp.sealed }) : null,
-    );
-  }
-  return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
+    const renewed = isSound ? sealer.seal(SEALED_PERSON, { ...row, totpSealed: totp.sealed }) : null;
+    await reencryptTotpRow(tx, id, totp, renewed);
+    return true;
+  };
+  return reencryptInBatches((work) => db.transaction(work), lock, reencryptRow);
 }
 
 /** Binds the ciphertext to its row so that it can't be decrypted if it's copied to another person's row. */

@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/domain/errors.ts';
-import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
+import { encodeId } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { DataDirError } from '../../../core/runtime/instance-lock.ts';
@@ -22,6 +22,7 @@ import { countTargetsByKey } from '../../../core/store/outbox/notify-channels.ts
 import {
   countSecretsByKey,
   lockSecretsUnderOtherKeys,
+  reencryptInBatches,
   type StoredSecret,
   stopEncryption,
 } from '../../../core/store/outbox/webhook-secrets.ts';
@@ -266,8 +267,8 @@ async function reencrypt({ db, now, note }: RotateDeps, actor: Actor, ring: KeyR
     needed: [...rows.left].map(([id, count]) => ({ keyId: id, rows: count })),
     lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
     isReceiptKeyLost: receiptKey === 'lost',
-    ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost }),
-    ...(targets.lost.length === 0 ? {} : { lostChannels: targets.lost.map((id) => encodeId('chn', id)) }),
+    ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost.map(({ login }) => login) }),
+    ...(targets.lost.length === 0 ? {} : { lostChannels: targets.lost.map(({ id }) => encodeId('chn', id)) }),
   };
 }
 
@@ -278,37 +279,18 @@ async function reencrypt({ db, now, note }: RotateDeps, actor: Actor, ring: KeyR
  * decrypts.
  */
 export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs) {
-  const before = await inBatches((after) => db.transaction((tx) => reencryptBatch(tx, ring, after)));
+  const lock = (tx: Sql, after: string) => lockSecretsUnderOtherKeys(tx, ring.current().id, after);
+  const reencryptRow = (tx: Sql, row: StoredSecret) => reencryptEndpointSecret(tx, ring, row);
+  const before = await reencryptInBatches((work) => db.transaction(work), lock, reencryptRow);
   const rest = await db.transaction(async (tx) => {
     // This waits for processes that began to encrypt before the key became the current one.
     await stopEncryption(tx);
     // Finds the few secrets that were added in the meantime, and the secrets that can't be decrypted.
-    return inBatches((after) => reencryptBatch(tx, ring, after));
+    return reencryptInBatches((work) => work(tx), lock, reencryptRow);
   });
-  const lost = rest.unopened.filter(({ endsAt }) => endsAt === null || endsAt > now);
+  const lost = rest.lost.filter(({ endsAt }) => endsAt === null || endsAt > now);
   const lostEndpoints = [...new Set(lost.map(({ endpointId }) => endpointId))];
   return { resealed: before.resealed + rest.resealed, lostEndpoints };
-}
-
-type Batch = Awaited<ReturnType<typeof reencryptBatch>>;
-
-async function inBatches(next: (after: string) => Promise<Batch>): Promise<Omit<Batch, 'last'>> {
-  const all = { resealed: 0, unopened: [] as StoredSecret[] };
-  for (let after: string | null = NIL_UUID; after !== null; ) {
-    const { resealed, unopened, last }: Batch = await next(after);
-    all.resealed += resealed;
-    all.unopened.push(...unopened);
-    after = last;
-  }
-  return all;
-}
-
-/** The next batch starts after the id `last`, which is `null` if no secret was found. */
-async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
-  const rows = await lockSecretsUnderOtherKeys(tx, ring.current().id, after);
-  const unopened: StoredSecret[] = [];
-  for (const row of rows) if ((await reencryptEndpointSecret(tx, ring, row)) !== 'ok') unopened.push(row);
-  return { resealed: rows.length - unopened.length, unopened, last: rows.at(-1)?.id ?? null };
 }
 
 export const operations = [showMasterKeys, rotateMasterKeyOperation];
