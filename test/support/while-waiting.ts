@@ -15,7 +15,13 @@ export function whileWaiting<Read>(
     await client.query(`lock table ${table} in access exclusive mode`);
     const reading = read();
     await eventually(
-      () => client.query('select from pg_locks where relation = $1::regclass and not granted', [table]),
+      // Databases of other tests are copies, whose tables have the same oids.
+      () =>
+        client.query(
+          `select from pg_locks where relation = $1::regclass and not granted
+             and database = (select oid from pg_database where datname = current_database())`,
+          [table],
+        ),
       ({ rowCount }) => rowCount === 1,
     );
     await change(client);
