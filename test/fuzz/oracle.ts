@@ -42,7 +42,7 @@ export function createOracle(document: OpenApi, names: Names, canary: string): O
     check(![...headers.keys()].some((name) => name.startsWith('access-control-')), 'another origin is allowed');
     check(!headers.has('x-injected'), 'a header was injected');
     check(!body.includes(PLANTED_TAG) || !typeOf(response).startsWith('text/html'), 'a planted tag stands in a page');
-    check(status < 500 || (status === 503 && isFull), `the status is ${status}`);
+    check(status < 500 || (status === 503 && isFull), `the status is ${status}: ${body.slice(0, 300)}`);
     const isProblem = typeOf(response).startsWith('application/problem+json');
     check(isProblem || status < 400 || !isOfApi(headers), 'an error is no problem+json');
     // The answer to HEAD has no body.
