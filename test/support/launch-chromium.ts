@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
+import { PATIENCE_MS } from './patience.ts';
 
 /**
  * Starts the Chromium that npm installed. The first call for a directory unpacks it there (about 2 s). The code that created the directory
@@ -54,16 +55,13 @@ const ARGS = [
   '--font-render-hinting=none',
 ];
 
-/** Unpacking takes two seconds on two cores; this is for a machine under load. */
-const UNPACK_TIMEOUT_MS = 60_000;
-
 /** The first worker that needs it unpacks it, and the others wait for the finished directory to appear. */
 async function unpackOnce(directory: string): Promise<void> {
   const draft = `${directory}.draft`;
-  const deadlineMs = performance.now() + UNPACK_TIMEOUT_MS;
+  const deadlineMs = performance.now() + PATIENCE_MS;
   while (!(await exists(directory))) {
     if (performance.now() > deadlineMs)
-      throw new Error(`Chromium was not unpacked to ${directory} within ${UNPACK_TIMEOUT_MS} ms`);
+      throw new Error(`Chromium was not unpacked to ${directory} within ${PATIENCE_MS} ms`);
     if (!(await claim(draft))) {
       await delay(50);
       continue;
