@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
-# The images of Quittance: "docker build ." makes the one for a PostgreSQL of your own, "--target embedded" the one that brings PostgreSQL
-# with it. docs/guides/install.md says how to run them.
+# Builds the images of Quittance: "docker build ." for your own PostgreSQL, "--target embedded" with the embedded PostgreSQL.
+# See docs/guides/install.md.
 ARG NODE_IMAGE=node:24-bookworm-slim
 ARG DEBIAN_IMAGE=debian:bookworm-slim
 

@@ -150,7 +150,7 @@ function writeControl() {
     Depends: 'libc6 (>= 2.28), libstdc++6 (>= 10), libgcc-s1, adduser, util-linux',
     Section: 'net',
     Priority: 'optional',
-    Description: `${description}\n It brings Node.js and PostgreSQL with it, and works with a PostgreSQL of your own.`,
+    Description: `${description}\n It contains Node.js and PostgreSQL, and also works with your own PostgreSQL.`,
   };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
   writeFileSync(join(control, 'control'), lines.join(''));
