@@ -17,7 +17,7 @@ const FETCHED = /<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="([^"]+)"/g;
 test('the pages under docs/ become a site with a search, which fetches nothing from elsewhere', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-website-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ['docs', 'website']) {
+  for (const name of ['docs', 'website', 'deploy', 'migrations', 'compose.yaml', 'SECURITY.md', 'CHANGELOG.md']) {
     const isOurs = (path: string) => !/website\/(node_modules|pages|dist)/.test(path);
     await cp(join(ROOT, name), join(folder, name), { recursive: true, filter: isOurs });
   }
@@ -36,6 +36,11 @@ test('the pages under docs/ become a site with a search, which fetches nothing f
     const fetched = [...html.matchAll(FETCHED)].map(([, url = '']) => url);
     expect(fetched.filter((url) => !url.startsWith('/') || url.startsWith('//'))).toEqual([]);
   }
+  // Links to files outside docs/ lead to copies of them, so that operators can download them.
+  expect(await readFile(join(site, 'guides/install.html'), 'utf8')).toContain('href="/files/compose.yaml"');
+  await expect(readFile(join(site, 'files/compose.yaml'), 'utf8')).resolves.toContain('services:');
+  expect(await readFile(join(site, 'explained/security.html'), 'utf8')).toContain('href="/SECURITY.html"');
+  await expect(readFile(join(site, 'SECURITY.html'), 'utf8')).resolves.toContain('<h1');
   for (const [from, to] of Object.entries(MOVED)) {
     const html = await readFile(join(site, `${from}.html`), 'utf8');
     const [, target = ''] = /url=([^"]+)"/.exec(html) ?? [];

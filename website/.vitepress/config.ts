@@ -1,11 +1,16 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, normalize, resolve } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { defineConfig, type MarkdownOptions } from 'vitepress';
 import MOVED from '../moved.json' with { type: 'json' };
 
-const DOCS = resolve(import.meta.dirname, '../../docs');
-/** A copy, from where the pages find what they import. */
+const ROOT = resolve(import.meta.dirname, '../..');
+const DOCS = join(ROOT, 'docs');
+/** A copy, because a page's imports are resolved from its own folder. */
 const PAGES = resolve(import.meta.dirname, '../pages');
+/** Pages outside docs/ that the site needs too. */
+const MORE_PAGES = ['SECURITY.md', 'CHANGELOG.md'];
+/** The site can be opened from any folder of any server. */
+const BASE = process.env['DOCS_BASE'] ?? '/';
 type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0];
 
 /** Headings as GitHub names them, whose anchors the pages use. */
@@ -15,15 +20,27 @@ const slugify = (heading: string) =>
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(' ', '-');
 
-/** A page as this site calls it; `null`: it stands outside of docs/, so that the site does not have it. */
+/**
+ * Returns a link's target on this site, such as `/guides/backup.md#rules` or `/files/compose.yaml`. Returns `null` for targets that the
+ * site doesn't have, such as folders. `page` is a path below docs/, or one of `MORE_PAGES`.
+ */
 function targetOf(href: string, page: string): string | null {
   if (/^([a-z]+:|#)/.test(href)) return href;
-  const [path = '', anchor] = href.split('#');
-  const within = normalize(join(dirname(page), path));
-  const file = path.endsWith('/') ? join(within, 'README.md') : within;
-  if (within.startsWith('..') || !existsSync(join(DOCS, file)) || !/\.(md|png)$/.test(file)) return null;
-  const shown = `${path.endsWith('/') ? `${path}README.md` : path}`.replace(/README\.md$/, 'index.md');
-  return anchor === undefined ? shown : `${shown}#${anchor}`;
+  const [path = '', anchor = ''] = href.split(/(?=#)/);
+  const folder = MORE_PAGES.includes(page) ? '.' : join('docs', dirname(page));
+  const file = join(folder, path, path.endsWith('/') ? 'README.md' : '');
+  if (!existsSync(join(ROOT, file))) return null;
+  if (!/\.(md|png)$/.test(file)) return publishFile(file);
+  if (MORE_PAGES.includes(file)) return `/${file}${anchor}`;
+  if (!file.startsWith('docs/')) return null;
+  return `/${file.slice('docs/'.length).replace(/README\.md$/, 'index.md')}${anchor}`;
+}
+
+/** Copies a file that a page links to, such as `deploy/prometheus/rules.yml`, to the site. Returns its address. */
+function publishFile(file: string): string | null {
+  if (statSync(join(ROOT, file)).isDirectory()) return null;
+  cpSync(join(ROOT, file), join(PAGES, 'public/files', file));
+  return `/files/${file}`;
 }
 
 /** Vue takes braces for its own, also as entities, unless it is told not to look. */
@@ -38,7 +55,7 @@ function hideBraces(markdown: Markdown): void {
   }
 }
 
-/** Rewrites links between pages, and shows those that lead out of docs/ as text. */
+/** Rewrites links between pages and to files. A link whose target the site doesn't have becomes text. */
 function keepLinksInside(markdown: Markdown): void {
   markdown.core.ruler.push('links', ({ tokens, env }) => {
     for (const { children } of tokens) {
@@ -47,8 +64,12 @@ function keepLinksInside(markdown: Markdown): void {
         if (token.type === 'link_open') {
           const target = targetOf(token.attrGet('href') ?? '', env.relativePath.replace(/index\.md$/, 'README.md'));
           isOutside = target === null;
-          if (target !== null) token.attrSet('href', target);
-          else token.attrs = [];
+          if (target === null) token.attrs = [];
+          else if (target.startsWith('/files/')) {
+            // VitePress leaves such links alone: it adds no base, and looks for no page.
+            token.attrSet('href', BASE + target.slice(1));
+            token.attrSet('download', '');
+          } else token.attrSet('href', target);
         }
         if (isOutside && /^link_(open|close)$/.test(token.type)) token.tag = 'span';
         if (token.type === 'link_close') isOutside = false;
@@ -65,7 +86,7 @@ function readSidebar() {
     const links = lines.flatMap((line) => [...line.matchAll(/\[([^\]]+)\]\(([^)#]+)(#[^)]*)?\)/g)]);
     const items = links.flatMap(([, name = '', path = '', anchor]) => {
       const target = anchor === undefined ? targetOf(path, 'README.md') : null;
-      return target === null ? [] : [{ text: name, link: `/${target.replace(/\.md$/, '')}` }];
+      return target === null ? [] : [{ text: name, link: target.replace(/\.md$/, '') }];
     });
     return { text, items, collapsed: false };
   });
@@ -86,6 +107,7 @@ function writeRedirects(folder: string): void {
 
 rmSync(PAGES, { recursive: true, force: true });
 cpSync(DOCS, PAGES, { recursive: true });
+for (const page of MORE_PAGES) cpSync(join(ROOT, page), join(PAGES, page));
 
 export default defineConfig({
   title: 'Quittance',
@@ -93,8 +115,7 @@ export default defineConfig({
   srcDir: PAGES,
   outDir: resolve(import.meta.dirname, '../dist'),
   cacheDir: resolve(import.meta.dirname, '../node_modules/.cache'),
-  // It can be opened from any folder of any server.
-  base: process.env['DOCS_BASE'] ?? '/',
+  base: BASE,
   rewrites: { 'README.md': 'index.md', ':folder/README.md': ':folder/index.md' },
   markdown: {
     config: (markdown) => [keepLinksInside, hideBraces].forEach((change) => void change(markdown)),
@@ -104,5 +125,17 @@ export default defineConfig({
   // Addresses of a machine of the reader.
   ignoreDeadLinks: 'localhostLinks',
   buildEnd: ({ outDir }) => writeRedirects(outDir),
-  themeConfig: { search: { provider: 'local' }, sidebar: readSidebar(), outline: [2, 3] },
+  themeConfig: {
+    search: {
+      provider: 'local',
+      options: {
+        // Pages for contributors use the same words, and would come before the guides. VitePress sends this function to the browser.
+        miniSearch: {
+          searchOptions: { boostDocument: (id: string) => (/\/(decisions|contributing)\//.test(id) ? 0.05 : 1) },
+        },
+      },
+    },
+    sidebar: readSidebar(),
+    outline: [2, 3],
+  },
 });
