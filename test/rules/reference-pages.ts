@@ -121,7 +121,7 @@ function alarmSection(kind: AlarmKind): string {
   const does = sentences.filter((sentence) => !clears.includes(sentence)).join(' ');
   const ends =
     endsBy === 'operator'
-      ? `Close it after you have read it:\n\n${close(kind)}`
+      ? `${[...clears, clears.length > 0 ? 'Otherwise, close' : 'Close'].join(' ')} it after you have read it:\n\n${close(kind)}`
       : clears.join(' ') || 'The alarm clears when its cause is gone.';
   return [
     `## \`${kind}\``,
@@ -134,7 +134,7 @@ function alarmSection(kind: AlarmKind): string {
 
 function stepsOf(kind: AlarmKind): string[] {
   const steps = STEPS[kind];
-  return steps === undefined ? [] : [`Steps: [${steps[0]}](../guides/${steps[1]}.md#${anchorOf(steps[0])}).`];
+  return steps === undefined ? [] : [`Steps: [${steps[0]}](${join('../guides', steps[1])}.md#${anchorOf(steps[0])}).`];
 }
 
 function configurationPage(): string {

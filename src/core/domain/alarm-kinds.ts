@@ -257,7 +257,7 @@ const ROWS = {
     scope: 'installation',
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Someone deleted rows directly in the database, or reset it to an earlier state. Restore the rows, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
+    advice: say`Someone deleted rows directly in the database, or reset it to an earlier state. Restore the rows, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}". The alarm clears when every row is back or accepted.`,
   },
   'audit-broken': {
     means: 'The audit log was changed after it was written.',
