@@ -11,12 +11,10 @@ test('the pages that people write stay short, and their sentences and cells too'
   expect(wordsOfSentence).toBeLessThanOrEqual(BOUNDS.wordsOfSentence);
 });
 
-test('guides and tutorials show commands, and the tables of users have short cells', () => {
-  const ofUsers = pages.filter(({ path }) => !/^(contributing|examples)\//.test(path));
+test('guides and tutorials show commands, and every table cell is short', () => {
   const guides = measurePages(pages.filter(({ path }) => /^(guides|start)\//.test(path)));
   expect(guides.blocks).toBeGreaterThanOrEqual(BOUNDS.blocksOfGuides);
-  const { longCells } = measurePages(ofUsers);
-  expect(longCells.count / longCells.of).toBeLessThanOrEqual(0.03);
+  expect(measurePages(pages).longCells.count).toBe(0);
 });
 
 test('a page is measured by its prose, its cells and its blocks', () => {
