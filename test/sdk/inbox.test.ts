@@ -151,6 +151,37 @@ test('an event in PostgreSQL that failed for months still waits an hour, and sto
   expect(Number(rows[0].seconds)).toBeGreaterThan(3500);
 });
 
+test('an event in PostgreSQL whose transaction cannot be committed, or loses its connection, stops no other', async () => {
+  const { storage, pool } = await startPostgresInbox('lost_transactions');
+  pool.on('error', () => undefined);
+  onTestFinished(() => pool.end());
+  await pool.query('create table orders (id text primary key)');
+  await pool.query('create table paid (id text references orders deferrable initially deferred)');
+  const handlers: Record<string, (tx: pg.ClientBase) => Promise<unknown>> = {
+    evt_1: (tx) => tx.query("insert into paid values ('unknown')"),
+    evt_2: async (tx) => {
+      const { rows } = await tx.query('select pg_backend_pid() as pid');
+      const ended = new Promise((resolve) => tx.once('end', () => resolve(null)));
+      await pool.query('select pg_terminate_backend($1)', [rows[0].pid]);
+      await ended;
+    },
+    evt_3: (tx) => tx.query("insert into orders values ('order-3')"),
+  };
+  for (const id of Object.keys(handlers)) await storage.add(eventOf(id));
+  const handle = async ({ id }: WebhookEvent, tx: AnyTx) => handlers[id]?.(tx as unknown as pg.ClientBase);
+  await expect(storage.take(handle)).rejects.toThrow('violates foreign key');
+  await expect(storage.take(handle)).rejects.toThrow();
+  expect(await storage.take(handle)).toBe(true);
+  expect(await storage.take(handle)).toBe(false);
+  expect(
+    (await pool.query('select id, attempts, due_at is null as handled from quittance_inbox order by id')).rows,
+  ).toEqual([
+    { id: 'evt_1', attempts: 1, handled: false },
+    { id: 'evt_2', attempts: 1, handled: false },
+    { id: 'evt_3', attempts: 0, handled: true },
+  ]);
+});
+
 /** How many orders expire at once. */
 const ORDERS = 106;
 

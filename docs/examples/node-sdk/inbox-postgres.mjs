@@ -20,13 +20,15 @@ export function postgresInbox(pool) {
       ]),
     take: async (handle) => {
       const client = await pool.connect();
+      client.on('error', ignore);
       let failure = null;
+      let row;
       try {
         await client.query('begin');
         // What another process handles is passed over.
         const { rows } = await client.query(`select id, event from quittance_inbox where due_at <= now()
           order by due_at limit 1 for update skip locked`);
-        const [row] = rows;
+        [row] = rows;
         if (row !== undefined) {
           await client.query('savepoint handling');
           try {
@@ -39,18 +41,23 @@ export function postgresInbox(pool) {
           }
         }
         await client.query('commit');
-        client.release();
+        client.off('error', ignore).release();
         if (failure === null) return row !== undefined;
       } catch (error) {
-        // The transaction ends with its connection, and the event waits as before.
+        failure ??= error;
+        // The transaction ends with its connection. The event waits as after any other failure, so that it delays no other.
         client.release(true);
-        throw error;
+        if (row !== undefined) await pool.query(LATER, [row.id, String(failure).slice(0, 500)]);
       }
       throw failure;
     },
   };
 }
 
-/** After 2, 4, 8, … seconds, and at last every hour. */
+/** A lost connection would end the process. The next statement on it fails and says why. */
+const ignore = () => undefined;
+
+/** After 2, 4, 8, … seconds, and at last every hour. Changes nothing if the event was handled after all, or if its lock is not free yet. */
 const LATER = `update quittance_inbox set attempts = attempts + 1, error = $2,
-  due_at = now() + least(2 ^ least(attempts + 1, 12), 3600) * interval '1 second' where id = $1`;
+  due_at = now() + least(2 ^ least(attempts + 1, 12), 3600) * interval '1 second'
+  where id = (select id from quittance_inbox where id = $1 and due_at is not null for update skip locked)`;
