@@ -19,7 +19,10 @@ export type WebhookOptions<Context> = Omit<VerifyOptions, 'isBase64Encoded'> & {
   deadlineMs?: number | undefined;
 };
 
-/** `signal` is aborted when the delivery has taken too long. Pass it on to your calls: `invoices.get(id, { signal })`. */
+/**
+ * `signal` is aborted when the delivery has taken too long. Pass it on to your calls: `invoices.get(id, { signal })`. If you stop because of
+ * it, throw an error, because a handler that returns has handled the event.
+ */
 type Delivery = { readonly signal: AbortSignal };
 
 /**
