@@ -104,6 +104,18 @@ describe('the document describes what the code takes, and nothing else', () => {
   });
 });
 
+test('generated clients of every language can read the patterns', () => {
+  const patterns = new Set<string>();
+  JSON.stringify(document, (name, value) => {
+    if (name === 'pattern' && typeof value === 'string') patterns.add(value);
+    // Generators don't translate what a value must not be.
+    return name === 'not' ? undefined : value;
+  });
+  expect(patterns.size).toBeGreaterThan(5);
+  // Go has no lookahead, Python has no \p, PHP has no \u, and Ruby and PHP read \x80 and above as bytes of UTF-8.
+  expect([...patterns].filter((pattern) => /\(\?|\\[pPu]|\\x[89a-f]/i.test(pattern))).toEqual([]);
+});
+
 test('a body that may be left out is not described as required', () => {
   const required = Object.fromEntries(
     Object.values<Json>(document.paths).flatMap((methods) =>

@@ -12,6 +12,7 @@ export type JsonSchema = {
   items?: JsonSchema;
   format?: string;
   pattern?: string;
+  not?: { pattern?: string };
   minLength?: number;
   maxLength?: number;
   minimum?: number;
@@ -84,7 +85,10 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
   if (held !== undefined) return fc.constantFrom(...held);
   if (name === 'amount')
     return fc.stringMatching(new RegExp(schema.pattern ?? '')).filter((text) => /[1-9]/.test(text));
-  if (schema.pattern !== undefined) return fc.stringMatching(new RegExp(schema.pattern));
+  if (schema.pattern !== undefined) {
+    const refused = schema.not?.pattern === undefined ? null : new RegExp(schema.not.pattern);
+    return fc.stringMatching(new RegExp(schema.pattern)).filter((text) => refused?.test(text) !== true);
+  }
   const { minLength = 1, maxLength = 200 } = schema;
   // A character is a code point here, and no database accepts NUL.
   const text = fc.string({ unit: 'binary', minLength, maxLength }).map((any) => any.replaceAll('\0', '0'));

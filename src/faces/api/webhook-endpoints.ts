@@ -85,8 +85,11 @@ function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSch
 
 type Properties = Record<string, TSchema>;
 
-/** Matches a single line. Not all languages support `\p{Cc}`, `\u0000` or a lookahead in a pattern. */
-const oneLine = { maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' };
+/**
+ * Matches a single line. Not all languages support `\p{Cc}`, `\u0000` or a lookahead in a pattern. Ruby and PHP read `\x80` as a byte of
+ * UTF-8, so the control characters from there on are in `not`, which generators leave out.
+ */
+const oneLine = { maxLength: 200, pattern: '^[^\\x00-\\x1f\\x7f]*$', not: { pattern: '[\\x80-\\x9f]' } };
 const base64 = '[A-Za-z0-9+/]';
 
 /** Restrictions that the operations apply in addition to their declarations. */
