@@ -13,6 +13,9 @@ const headers = () => ({ 'x-api-key': service.project.apiKey, 'content-type': 'a
 test.each([
   ['/v1/events/', 'Remove the slash at the end of the path'],
   ['/v1/transfers/?limit=1', 'Remove the slash at the end of the path'],
+  ['/v1/invoices/', 'Remove the slash at the end of the path'],
+  ['/v1/invoices/?limit=1', 'Remove the slash at the end of the path'],
+  ['/v1/webhook-endpoints/', 'Remove the slash at the end of the path'],
   ['/api/v1/order/create-transaction', "An adapter's URL begins with /adapters/whe_"],
   ['/submit.php?pid=1', "An adapter's URL begins with /adapters/whe_"],
 ])('a wrong path such as %s gets a hint', async (path, hint) => {

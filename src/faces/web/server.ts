@@ -103,7 +103,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
   app.addHook('onRequest', (request, reply, done) => {
     // This is a hook, because the not-found handler runs only after the body has been read, and the body may be refused before that.
-    if (request.is404) answerMethod(request, reply, allowed(request));
+    if (request.is404 || lacksId(request)) answerMethod(request, reply, allowed(request));
     else done();
   });
   tellOfAnswers(app, options);
@@ -163,6 +163,11 @@ function hintOf(url: string): string {
     return "An adapter's URL begins with /adapters/whe_…; the operator can see it with: quittance adapter list. ";
   }
   return path.length > 1 && path.endsWith('/') ? 'Remove the slash at the end of the path. ' : '';
+}
+
+/** Whether an API path such as `/v1/invoices/` lacks the id that its route needs. */
+function lacksId({ url, params }: FastifyRequest): boolean {
+  return url.startsWith('/v1/') && Object.values(params ?? {}).includes('');
 }
 
 /** Responds to a request that matched no route. `methods` contains the methods of its URL, if the URL exists. */
