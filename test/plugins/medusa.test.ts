@@ -179,6 +179,28 @@ if (installed.kind === 'missing') {
     expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1, notes: [] });
   });
 
+  test('an event that the shop fails to handle adds a note for the merchant, and does not stop the sweep', async () => {
+    onTestFinished(await quittance.stopWebhooks());
+    await shop.sweep();
+    const order = await shop.order(1);
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(order.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    const database = new URL(databaseUrl).pathname.slice(1);
+    const rename = (from: string, to: string) =>
+      withClient({ ...inject('postgres'), database }, (client) => client.query(`alter table ${from} rename to ${to}`));
+    await rename('order_payment_collection', 'out_of_reach');
+    try {
+      await shop.sweep();
+    } finally {
+      await rename('out_of_reach', 'order_payment_collection');
+    }
+    const notes = [expect.stringMatching(`^CHECK BY HAND: .* invoice.paid for ${order.invoiceId}`)];
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, notes });
+  });
+
   test("another shop's invoice that Quittance does not show adds no note", async () => {
     const { body: invoice } = await call(`${quittance.url}/v1/invoices`, {
       method: 'POST',

@@ -33,10 +33,11 @@ export async function sweep(container: MedusaContainer, options: QuittanceOption
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { data, hasMore } = await readPage(client, after);
     for (const event of data) {
-      await handle(container, client, event).catch((error: unknown) => {
+      await handle(container, client, event).catch(async (error: unknown) => {
         if (error instanceof QuittanceError && !NOT_SHOWN.includes(error.code)) throw error;
         const logger = container.resolve(ContainerRegistrationKeys.LOGGER);
         logger.error(`quittance: ${event.type} ${event.id} was skipped: ${error}`);
+        if (!(error instanceof QuittanceError)) await noteSkipped(container, event);
       });
       after = event.id;
     }
@@ -121,6 +122,21 @@ async function noteDoubt(container: MedusaContainer, invoiceId: string, external
   const place = await findPlace(container, asked.sessionId);
   const text = `DO NOT DELIVER: Quittance does not show the invoice ${invoiceId}, because its data or its address cannot be trusted. Check the order again after the operator has repaired it.`;
   await note(container, place, `doubt ${invoiceId}`, text);
+}
+
+/** These change no order. */
+const HARMLESS: readonly string[] = ['invoice.confirming', 'invoice.expired'];
+
+/**
+ * Asks a person to look after an event that the shop failed to handle, because nobody sends it again: Medusa acknowledges each webhook before
+ * it handles it. If the shop's database doesn't take the note either, the next sweep starts again with this event.
+ */
+async function noteSkipped(container: MedusaContainer, { id, type, data }: WebhookEvent): Promise<void> {
+  if (HARMLESS.includes(type)) return;
+  const { invoiceId, nearestInvoice, transferId } = data as Data;
+  const about = [invoiceId ?? nearestInvoice?.invoiceId, transferId].filter(Boolean).join(', ');
+  const text = `CHECK BY HAND: the shop failed to handle ${type} for ${about}. The log shows the reason at ${id}.`;
+  await note(container, { sessionId: null, orderId: null }, `skipped ${id}`, text);
 }
 
 /** Whether the session's invoice is this one, and not a later one. */
