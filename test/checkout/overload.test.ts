@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
-import { limitPages } from '../../src/faces/checkout/page/page-limits.ts';
+import { limitPages } from '../../src/faces/checkout/page/register.ts';
 import { LIMITS } from '../../src/faces/web/load-gate.ts';
 import { createServer } from '../../src/faces/web/server.ts';
 import { eventually } from '../support/service.ts';

@@ -3,6 +3,7 @@ import type { ProjectedInvoice } from '../domain/event.ts';
 import { formatCheckoutToken, uuidV7 } from '../domain/ids.ts';
 import { judgeRepeat, type Repeated } from '../domain/invoice-options.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
 import { type Policy, payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { type Ask, coalesce } from '../runtime/concurrency.ts';
@@ -26,6 +27,9 @@ import {
 import { insertInvoices, type NewInvoice, type PlacedInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
 import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts';
 import type { DeadlineClock } from './clocks.ts';
+import type { Pool, Relief } from './derive-addresses.ts';
+import type { LimitReached, UnpaidGate } from './unpaid-gate.ts';
+import type { Unwatched, WatchedNetworks } from './watched-networks.ts';
 
 export type CreateDeps = {
   db: Database;
@@ -70,11 +74,46 @@ export type Created =
   | { kind: 'rule-not-signed'; problem: string }
   | { kind: 'key-not-valid' };
 
+export type OrderDeps = CreateDeps & { gate: UnpaidGate; relief: Relief; watched: WatchedNetworks };
+
+export type Ordered =
+  | Created
+  | ({ kind: 'limited' } & LimitReached)
+  | { kind: 'unwatched'; network: Network; why: Unwatched };
+
 /**
  * A round fails if other requests took every amount that it tried. Each of those requests created an invoice, so rounds can't fail forever;
  * the limit is only a safety net.
  */
 const MAX_ROUNDS = 50;
+/** If amounts are free but no invoice can use them, they belong to addresses that someone inserted or changed in the database. */
+const MAX_UNCHANGED = 2;
+
+/**
+ * Creates an invoice within the project's limits on unpaid invoices. If no payable amount is free, it derives addresses first, if possible.
+ * No invoice is created on a network that was never watched. A repeated request always succeeds, because it creates nothing.
+ */
+export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<Ordered> {
+  const { network } = input;
+  const why = await deps.watched.whyNot(network);
+  if (why !== null) return (await findEarlier(deps, input)) ?? { kind: 'unwatched', network, why };
+  const entered = await deps.gate.enter(input.projectId);
+  if (entered.kind === 'limited') return (await findEarlier(deps, input)) ?? entered;
+  try {
+    let room: Pool | null = null;
+    for (let round = 1, unchanged = 0; ; round += 1) {
+      const created = await createInvoice(deps, input);
+      if (created.kind === 'created') deps.relief.noteCreated(input);
+      if (created.kind !== 'amount-unavailable' || round === MAX_ROUNDS) return created;
+      const before: Pool | null = room;
+      room = await deps.relief.relieve(input);
+      unchanged = before !== null && room?.total === before.total && room.free === before.free ? unchanged + 1 : 0;
+      if (room === null || unchanged === MAX_UNCHANGED) return created;
+    }
+  } finally {
+    entered.leave();
+  }
+}
 
 /**
  * Creates an invoice, or returns the existing one with its idempotency key or external id. The insert is a single statement, because

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { decodeId } from '../../core/domain/ids.ts';
 import type { MicroUsdt } from '../../core/domain/money.ts';
 import type { Network } from '../../core/domain/network.ts';
-import type { OrderDeps } from '../../core/payments/create-order.ts';
+import type { OrderDeps } from '../../core/payments/create-invoice.ts';
 import type { LimitReached } from '../../core/payments/unpaid-gate.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import type { Logger } from '../../core/runtime/log.ts';

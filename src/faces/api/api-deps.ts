@@ -1,5 +1,5 @@
 import type { UnixMs } from '../../core/domain/time.ts';
-import type { OrderDeps } from '../../core/payments/create-order.ts';
+import type { OrderDeps } from '../../core/payments/create-invoice.ts';
 import type { AddressGuard } from '../../core/payments/manifest/address-guard.ts';
 import type { Logger } from '../../core/runtime/log.ts';
 import type { Database } from '../../core/store/db/database.ts';

@@ -8,8 +8,13 @@ import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../core
 import { nodesVariable } from '../../core/domain/network.ts';
 import { convertPrice, rateInForce } from '../../core/domain/price.ts';
 import { toIso } from '../../core/domain/time.ts';
-import { createSharing, findEarlier, type Sharing } from '../../core/payments/create-invoice.ts';
-import { createOrder, type Ordered } from '../../core/payments/create-order.ts';
+import {
+  createOrder,
+  createSharing,
+  findEarlier,
+  type Ordered,
+  type Sharing,
+} from '../../core/payments/create-invoice.ts';
 import { Type } from '../../core/runtime/type.ts';
 import {
   createInvoiceReader,

@@ -2,9 +2,9 @@ import { assertNever } from '../../../core/domain/assert-never.ts';
 import type { GeneralAnswer, LookupAnswer } from '../../../core/domain/lookup/lookup.ts';
 import { asTyped } from '../../../core/domain/money.ts';
 import { type Html, html } from '../../web/html.ts';
-import { renderSupport } from '../page/header.ts';
 import { type Page, STATES, stateOf } from '../page/page-state.ts';
 import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
+import { renderSupport } from '../page/render-document.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { Words } from '../words/words.ts';
 

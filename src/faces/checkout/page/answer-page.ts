@@ -5,10 +5,9 @@ import { sendCompressed } from '../../web/assets.ts';
 import { html } from '../../web/html.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { type TextKey, type Words, wordsOf } from '../words/words.ts';
-import { renderLanguages } from './header.ts';
 import { renderSuspended } from './page.ts';
 import { type SuspendedPage, suspensionOf } from './page-state.ts';
-import { renderDocument } from './render-document.ts';
+import { renderDocument, renderLanguages } from './render-document.ts';
 
 /** A restart of the database takes about this long. */
 const RETRY_AFTER_S = 5;

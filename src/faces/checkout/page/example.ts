@@ -7,11 +7,10 @@ import { type Html, html } from '../../web/html.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { type Words, wordsOf } from '../words/words.ts';
 import { newNonce } from './answer-page.ts';
-import { renderBrand, renderReturn, renderSupport } from './header.ts';
 import { renderTestNotice } from './page.ts';
 import { renderDeadline, renderPay, renderRules } from './page-parts.ts';
 import { renderIcon } from './pieces.ts';
-import { renderDocument } from './render-document.ts';
+import { renderBrand, renderDocument, renderReturn, renderSupport } from './render-document.ts';
 
 /** A merchant's branding settings. `logoUrl` is a `data:` URL. */
 export type Example = {

@@ -6,7 +6,6 @@ import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import type { TextKey, Words } from '../words/words.ts';
-import { renderReturn } from './header.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
 import {
   confirmationsOf,
@@ -28,6 +27,7 @@ import {
   renderMerchant,
   renderShortTransaction,
 } from './pieces.ts';
+import { renderReturn } from './render-document.ts';
 import { renderOwnWallet } from './wallets.ts';
 
 const NOTHING = html``;

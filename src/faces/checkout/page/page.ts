@@ -1,7 +1,6 @@
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
-import { renderHeader, renderLanguages, renderReturn, renderSupport } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { type PartName, renderPart, titleOf, versionOf } from './page-parts.ts';
 import {
@@ -15,7 +14,7 @@ import {
   shopStateOf,
 } from './page-state.ts';
 import { ltr } from './pieces.ts';
-import { renderDocument } from './render-document.ts';
+import { renderDocument, renderHeader, renderLanguages, renderReturn, renderSupport } from './render-document.ts';
 import { NETWORK_NAMES } from './wallets.ts';
 
 /** What the payer entered, and the answer about a transaction. */

@@ -17,12 +17,11 @@ import type { PayingTransfer } from '../../../core/store/ledger/payments.ts';
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
 import { answerPage, DATA_HEADERS } from '../page/answer-page.ts';
-import { renderHeader, renderSupport } from '../page/header.ts';
 import { copyTextsOf, renderProofLink, renderTestNotice } from '../page/page.ts';
 import { type Page, pageUrl, type Site } from '../page/page-state.ts';
 import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from '../page/pieces.ts';
 import { type CheckoutDeps, findPage, UNKNOWN_LINK } from '../page/register.ts';
-import { renderDocument } from '../page/render-document.ts';
+import { renderDocument, renderHeader, renderSupport } from '../page/render-document.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { ReceiptSigner } from './receipt-signer.ts';
 
