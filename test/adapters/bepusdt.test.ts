@@ -180,7 +180,7 @@ test('a shop that refused status 3 for an hour is not told of it after status 2'
   await eventually(rows, ({ length }) => length === 2);
   // By then, the payment no longer waits for the callback before it.
   await after(61 * 60_000);
-  // Status 3 may be sent once more beside it.
+  // Quittance may also send status 3 once more.
   await eventually(rows, ([expired, paid]) => paid?.['status'] === 'delivered' && expired?.['is_under_way'] === false);
   const before = told();
   isBroken = false;

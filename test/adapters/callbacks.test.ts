@@ -80,7 +80,7 @@ async function liveOn(isOver: () => Promise<boolean> | boolean) {
   );
 }
 
-/** Lets this time pass at once, and no more until something has happened, however long that takes. */
+/** Advances the clock by this time, then stops it until something has happened. */
 async function during(ms: number, happens: () => Promise<unknown>) {
   const goOn = service.clock.freeze();
   service.clock.advance(ms);

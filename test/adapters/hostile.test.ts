@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Values that make an order, and others. */
+/** Values that the adapter accepts, and values that it refuses. */
 const VALUES: Record<string, { taken: string[]; refused: string[] }> = {
   order_id: { taken: ['A-1', ...Array.from({ length: 300 }, (_, n) => `B-${n}`)], refused: [''] },
   amount: { taken: ['1', '0.01', '100.50'], refused: ['1e3', '-1', '.5'] },
@@ -31,7 +31,7 @@ const VALUES: Record<string, { taken: string[]; refused: string[] }> = {
   token: { taken: ['usdt'], refused: ['trx'] },
   currency: { taken: ['CNY', 'cny'], refused: ['usd'] },
 };
-/** So many fields have a value that is taken that many of the orders are made. */
+/** Most fields have accepted values, so the adapter accepts many of the orders. */
 const order = fc.record(
   Object.fromEntries(
     Object.entries(VALUES).map(([name, { taken, refused }]) => [

@@ -122,7 +122,7 @@ function startKeeper(options: Partial<Parameters<typeof startRatePolling>[0]> = 
 }
 
 const MINUTE = 60_000;
-/** For sources that hang. Others may take as long as they do outside of tests. */
+/** For sources that hang. Other sources get the normal timeout. */
 const SHORT = { timeoutMs: 300 };
 /** Waits until the source was queried once more and its answer is stored. */
 async function askedAgain(source: { asked: string[] }) {

@@ -85,7 +85,7 @@ test.each(WRITTEN)(
   },
 );
 
-/** A stream that was open would still say something after the sleep. */
+/** An open stream would still send something after the sleep. */
 const UNHEARD = { beforeOpening: (page: Page) => page.route(/\/(live|parts)\?/, (route) => route.abort()) };
 
 test.each(WRITTEN)(

@@ -169,7 +169,7 @@ export function selectionOf(page: Page): Promise<string> {
   return page.evaluate('String(getSelection())');
 }
 
-/** The clock can be stopped only ahead of the time at which it runs, and a busy machine takes long from one command to the next. */
+/** The clock can be stopped only at a later time, and a busy machine may need long between two commands. */
 const BEHIND_MS = 60 * 60_000;
 
 /** Stops the clock of a page that isn't open yet at the device's time, so that the test can move it. */

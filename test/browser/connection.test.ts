@@ -31,12 +31,12 @@ const DAY_MS = 24 * 60 * 60_000;
 /** The interval between two attempts of a page without a connection. */
 const LONGEST_PAUSE_MS = 30_000;
 
-/** How long a page may need to read an answer that has come. */
+/** How long a page may need to read a response that has arrived. */
 const READING_MS = 1000;
 
 /**
- * Advances the page's clock from one request to the next until it shows this. A request that isn't answered and read yet is waited for,
- * because the page would give it up.
+ * Advances the page's clock from one request to the next until it shows this. Waits until the page has read each response,
+ * because otherwise the page abandons the request.
  */
 async function passUntil(shown: Locator, stepMs = LONGEST_PAUSE_MS): Promise<void> {
   const page = shown.page();

@@ -27,7 +27,7 @@ afterAll(() => checkout.stop());
 
 const permissions = ['clipboard-read', 'clipboard-write'];
 
-/** Waits until a page whose clock stands still announces this. By itself the page would soon end it, before a busy machine has seen it. */
+/** Waits until a page with a stopped clock announces this. Otherwise, the page may remove it before a busy machine has seen it. */
 async function untilSaid(page: Page, text: string): Promise<void> {
   await eventually(
     async () => {

@@ -89,7 +89,7 @@ test('without what newer browsers have, forms are answered, times are told, stri
   await close();
 });
 
-/** More pages than these would slow each other down until some are taken for pages that don't work. */
+/** With more pages, some become so slow that they seem broken. */
 const AT_ONCE = 8;
 
 /** Without these no script runs on any page. Only a page can replace `parent`. */

@@ -233,7 +233,7 @@ test('a link that is unknown or malformed has no stream, and is answered as its 
     ...rest,
     headers: { ...headers, 'content-security-policy': undefined },
   });
-  // The service notices a moment later that those of the tests before are closed.
+  // The service notices a moment later that earlier tests have closed their streams.
   await noPages();
   const unknown = own(await call(`${url}/c/1111111111111111111111/status`));
   expect(unknown.status).toBe(404);

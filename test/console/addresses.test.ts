@@ -263,7 +263,7 @@ test('what an address holds by the ledger is what came in and left, and what was
 
 test('what both said at one block stands apart from what the ledger says now', async () => {
   const { service } = console_;
-  // No watcher follows this network here; it would compare the balance anew.
+  // No watcher follows this network here; a watcher would compare the balance again.
   const { projectId, addresses } = await createTestProject(service.db, { network: 'nile' });
   const [address = ''] = addresses;
   await withOwner(service, (client) =>

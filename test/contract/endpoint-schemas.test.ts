@@ -108,7 +108,7 @@ test('generated clients of every language can read the patterns', () => {
   const patterns = new Set<string>();
   JSON.stringify(document, (name, value) => {
     if (name === 'pattern' && typeof value === 'string') patterns.add(value);
-    // Generators don't translate what a value must not be.
+    // Generators ignore `not`.
     return name === 'not' ? undefined : value;
   });
   expect(patterns.size).toBeGreaterThan(5);

@@ -20,9 +20,9 @@ import { runSql } from './sql.ts';
 
 /** How many requests of one key may wait. */
 const OF_KEY = 10;
-/** A wait checks by itself after ten seconds, so what is answered before that was woken up. */
+/** A waiting request checks again after ten seconds, so an earlier response means that it was woken up. */
 const SOON_MS = 9900;
-/** What waits though it must not, or is held up by what waits, takes the longest wait. */
+/** A request that waits by mistake, or behind a waiting one, takes the longest wait. */
 const WAITED_MS = 29_000;
 const EMPTY = '{"data":[],"hasMore":false,"latest":null}';
 

@@ -172,7 +172,7 @@ async function watchUntil(
     await watch.stop();
   }
 }
-describe('measured by a test instead of a leader, which would measure at another time', () => {
+describe('measured by a test, because a leader would measure at other times', () => {
   beforeAll(async () => {
     service = await startTestService({ config: { roles: ['api'] } });
   });

@@ -173,7 +173,7 @@ test('DestroyedBlackFunds: an alarm names the address and the amount, and the bo
   expect(detail).toMatch(/^Tether destroyed 25\.0\d{5} USDT/);
   await untilRecorded(service);
   const { number } = service.devnet.solid();
-  // A check that began before the destruction may end after it, so the next one is due until one has seen it.
+  // A check that began before the destruction may end after it, so checks are made due until one has seen it.
   const [compared] = await eventually(
     async () => {
       await runSql(service, 'update balance_checks set due_at = now()');

@@ -37,7 +37,7 @@ type Sight = { head: number; behind: number; blind: number; second: number };
 
 /** Returns how far the watcher is, and how many blocks behind the published ones. */
 async function look(running: TestService): Promise<Sight> {
-  // Before the question, which may take longer than a block.
+  // Read the head before the request, which may take longer than a block.
   const { number } = running.devnet.head();
   const { headBlock } = await readyz(running);
   const behind = number - headBlock;

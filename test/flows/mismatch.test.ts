@@ -98,7 +98,7 @@ test('two invoices in one transfer, and one invoice in two, are told', async () 
   );
   const whole = await create('131.00');
   await send(whole.address, 50_300_000n);
-  // About 80.70, which could be no other invoice with a mistake.
+  // About 80.70, which no mistake could turn into another invoice's amount.
   const rest = await causesOf(await send(whole.address, whole.amountMicro - 50_300_000n));
   expect(rest[0]).toMatchObject({
     code: 'PART_OF_INVOICE',

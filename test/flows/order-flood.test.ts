@@ -60,7 +60,7 @@ afterAll(async () => {
 /** A range of 100 micro-USDT contains nine code words. */
 const WORDS = 9;
 const MINUTE_MS = 60_000;
-/** The exact amount of an order, of any shop. */
+/** An order's exact amount, for any shop. */
 const POOL = { policy: 'exact' as const, maxSurchargeMicro: 10_000n, requestedMicro: microUsdt(25_000_000n) };
 
 const newXpub = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/195'/0'").publicExtendedKey as AccountXpub;
@@ -188,7 +188,7 @@ describe('a flood of unpaid orders of one amount', () => {
     expect(await look()).toBe(null);
   });
 
-  test('looks again at once after a clock that was ahead is set right', async () => {
+  test('looks again at once after a clock that was ahead is corrected', async () => {
     const shop = await createTestProject(service.db, { addressCount: 0 });
     await setPolicy(service, shop, 'exact');
     await derive(shop.id, newXpub(), 1);
@@ -353,7 +353,7 @@ describe('limits of unpaid invoices', () => {
     }
   });
 
-  test('do not count what was made before a clock was set back as new', async () => {
+  test('do not count invoices from before a clock was set back as new', async () => {
     const shop = await createTestProject(service.db, { maxUnpaid: 2, maxUnpaidPerMinute: 2 });
     await orderMany(shop, 2);
     const enter = (behindMs: number) =>

@@ -285,7 +285,7 @@ test('a process that is stopped in the middle of a backup ends at once, and the 
     'quittance-000008-20260101T000000Z.backup.unverified.99.draft',
   ];
   for (const name of left) await writeFile(join(folder, name), 'half');
-  // On a slow machine, the backup may have ended before the process was stopped, and a new one is due all the same.
+  // On a slow machine, the backup may have ended before the process was stopped, but a new one is due anyway.
   start(ledger, folder, { intervalMs: 1 });
   await eventually(
     () => kept(folder),

@@ -105,7 +105,7 @@ async function pastGuards(text: string, values: unknown[] = []): Promise<void> {
   await client.query(text, values).finally(() => client.end());
 }
 
-/** Waits until everything that was set aside is recorded, but not for the pauses, which grow to minutes. */
+/** Waits until everything that was set aside is recorded. Skips the pauses, which grow to minutes. */
 const untilNoneIsSetAside = () =>
   eventually(
     async () => {

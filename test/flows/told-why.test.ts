@@ -31,7 +31,7 @@ async function receive(...amounts: bigint[]): Promise<string[]> {
   return (await books.db.run(NEWEST, [amounts.length])).map(({ id }) => id).reverse();
 }
 
-/** Does the same while nothing tells of them. */
+/** Receives transfers while nothing emits their events. */
 async function receiveUntold(...amounts: bigint[]): Promise<string[]> {
   const ids = await receive(...amounts);
   expect(await untold()).toEqual(expect.arrayContaining(ids));

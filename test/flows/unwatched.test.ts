@@ -101,7 +101,7 @@ test('an alarm whose process ended is closed by another after ten minutes', asyn
 
 test('each start names it, and so does making a project or a key', async () => {
   const named = () => lines.filter((line) => line.includes('no mainnet watcher has ever run'));
-  // The first process may have looked before there was the shop, or after.
+  // The first process may have looked before or after the shop existed.
   await service.stopService();
   lines.length = 0;
   for (let start = 1; start <= 2; start += 1) {

@@ -100,7 +100,7 @@ test('an alarm of before a restart ends with the first look that finds the clock
 
 describe('deadlines follow the clock of the database', () => {
   const LIFETIME_MS = 30 * 60_000;
-  /** The database's time is known to within half of what its answer took, and an answer that took more than 5 s is ignored. */
+  /** The database's time is known to within half of the response time, and a response that took more than 5 s is ignored. */
   const READ_ERROR_MS = 2600;
   const made = (id: string) =>
     runSql(service, 'select created_at, expires_at from invoices where id = $1', [decodeId('inv', id)]);

@@ -128,7 +128,7 @@ describe('a channel that hangs or fails', () => {
       expect(await world.sql(`select from notifications where status = 'sent'`)).toHaveLength(2),
     );
     await first.stop();
-    // Only the hanging one is still asked, so that no other can seem to hang on a slow machine.
+    // Only the hanging channel still gets requests, so no other can seem to hang on a slow machine.
     const second = world.start({ attemptMs: 300 });
     await eventually(() => expect(second.lines.join('')).toContain('timeout: no response within 0.3 s'));
     await second.stop();

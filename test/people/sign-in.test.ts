@@ -134,7 +134,7 @@ test('a thousand networks try one account, and its owner signs in from a known n
   let stop = false;
   const strangers = Array.from({ length: 1000 }, (_, n) => from(`10.${n >> 8}.${n & 255}.1`)).values();
   const kinds = new Set<string>();
-  // These are more than may wait for their turn. If all came at once, a slow machine would let some wait too long for a connection.
+  // More sign-ins than may wait for their turn. If all came at once, a slow machine would let some wait too long for a connection.
   const flood = Array.from({ length: 40 }, async () => {
     for (const stranger of strangers) {
       const guess = { login: 'ann', password: `guess ${stranger.origin}`, code: '123456' };

@@ -151,7 +151,7 @@ test('an event in PostgreSQL that failed for months still waits an hour, and sto
   expect(Number(rows[0].seconds)).toBeGreaterThan(3500);
 });
 
-test('an event in PostgreSQL whose transaction cannot be committed, or loses its connection, stops no other', async () => {
+test('an event whose PostgreSQL transaction fails to commit or loses its connection does not delay others', async () => {
   const { storage, pool } = await startPostgresInbox('lost_transactions');
   pool.on('error', () => undefined);
   onTestFinished(() => pool.end());

@@ -139,7 +139,7 @@ describe('an upgrade beside a session that reads everything', () => {
     let ended = 0;
     const endedWhenBlocked: number[] = [];
     const text = `create table begun as select clock_timestamp() as at; ${slow}`;
-    // Every 200 ms, the upgrade looks whether it is blocked.
+    // Every 200 ms, the upgrade checks whether it is blocked.
     let looks = 0;
     const watched: Database = {
       ...db,

@@ -21,7 +21,7 @@ export async function findSteadyPort(): Promise<number> {
   throw new Error(`of ${MAX_TRIES} ports from ${FIRST} on none is free`);
 }
 
-/** Returns whether no other test of the run has the port: the first one to create its directory keeps it, also while nothing listens there. */
+/** Returns whether no other test of the run has the port: the first one to create its directory keeps it, even while nothing listens there. */
 async function claim(port: number): Promise<boolean> {
   const ports = join(inject('runDirectory'), 'ports');
   return (await mkdir(join(ports, String(port)), { recursive: true })) !== undefined;

@@ -98,7 +98,7 @@ test('a project whose address was changed fails alone: others that create at the
     other.id,
   ]);
   const answers = await Promise.all(
-    // A slow machine refuses some of so many at once with 503.
+    // A slow machine refuses some of these concurrent requests with 503.
     Array.from({ length: 40 }, (_, n) =>
       n % 2 === 0 ? createPatiently(service) : createInvoice(service, { apiKey: other.apiKey }),
     ),

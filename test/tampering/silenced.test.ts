@@ -60,7 +60,7 @@ async function hide(sql: string): Promise<{ stop(): Promise<void> }> {
   const work = (async () => {
     while (!isOver) {
       await client.query(sql).catch((error: unknown) => {
-        // The database ends one of two that wait for each other: this client and a watch.
+        // In a deadlock between this client and a watch, the database ends one of them.
         if (!(error instanceof pg.DatabaseError && error.code === '40P01')) throw error;
       });
       await new Promise((resolve) => setTimeout(resolve, 20));

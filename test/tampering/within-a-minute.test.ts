@@ -55,7 +55,7 @@ test('whatever somebody changes, plants or deletes at once is named by an alarm 
     uuidV7(service.clock.now(), randomBytes(10)),
   );
   const { id: project } = service.project;
-  // A row is listed a minute after its creation. A row that is deleted before any watch has looked isn't known to any.
+  // A row is listed a minute after its creation. A row that is deleted before any watch has looked stays unknown.
   service.clock.advance(61_000);
   await eventually(
     () =>

@@ -254,7 +254,7 @@ const KEYS = { keyRing: TEST_KEY_RING, localTargets: true };
 
 /**
  * Sends like the service, but waits for slow machines. Every attempt takes a millisecond, because the world's clock stands still meanwhile:
- * with its real duration, it would seem to end after what follows it.
+ * with its real duration, it would seem to end after the next event.
  */
 function createWorldSender({
   concurrency = 128,

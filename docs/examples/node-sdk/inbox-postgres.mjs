@@ -45,19 +45,19 @@ export function postgresInbox(pool) {
         if (failure === null) return row !== undefined;
       } catch (error) {
         failure ??= error;
-        // The transaction ends with its connection. The event waits as after any other failure, so that it delays no other.
+        // The transaction ends with its connection. The event waits as after any other failure, so it doesn't delay others.
         client.release(true);
-        if (row !== undefined) await pool.query(LATER, [row.id, String(failure).slice(0, 500)]);
+        if (row !== undefined) await pool.query(LATER, [row.id, String(failure).slice(0, 500)]).catch(ignore);
       }
       throw failure;
     },
   };
 }
 
-/** A lost connection would end the process. The next statement on it fails and says why. */
+/** Without a listener, a lost connection ends the process. The next statement fails and says why. */
 const ignore = () => undefined;
 
-/** After 2, 4, 8, … seconds, and at last every hour. Changes nothing if the event was handled after all, or if its lock is not free yet. */
+/** After 2, 4, 8, … seconds, and at last every hour. Changes nothing if the event was handled after all, or is still locked. */
 const LATER = `update quittance_inbox set attempts = attempts + 1, error = $2,
   due_at = now() + least(2 ^ least(attempts + 1, 12), 3600) * interval '1 second'
   where id = (select id from quittance_inbox where id = $1 and due_at is not null for update skip locked)`;

@@ -251,8 +251,9 @@ export function createRelief(deps: ReliefDeps): Relief {
   const underWay = new Map<string, Promise<Pool | null>>();
   const lookOnce = async (pool: AmountPool): Promise<Pool | null> => {
     const { projectId } = pool;
-    // If the clock was set back since, it's checked again.
-    if (Math.abs(now() - (bareAt.get(projectId) ?? Number.NEGATIVE_INFINITY)) < BARE_MS) return null;
+    // If the clock was set back since, the project is checked again.
+    const knownAt = bareAt.get(projectId) ?? Number.NEGATIVE_INFINITY;
+    if (knownAt <= now() && now() - knownAt < BARE_MS) return null;
     const { left, isBare } = await look(deps, pool);
     if (isBare) keepNewest(bareAt, projectId, now(), MAX_REMEMBERED);
     return left;

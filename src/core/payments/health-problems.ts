@@ -231,7 +231,7 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
 /**
- * An alarm is raised when this many further checks have found no change. This takes about 40 seconds, which leaves a slow machine enough
+ * An alarm is raised after more than this many checks without a change. This takes about 40 seconds, which leaves a slow machine enough
  * time to send the alarm within a minute. A standby takes over within ten seconds.
  */
 const LOOKS = 6;

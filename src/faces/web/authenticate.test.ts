@@ -43,7 +43,7 @@ test('a key is nobody’s once it has expired', () => {
   expect(learned({ expiresAt: NOW }).recognize('10.1.2.3')).toBeNull();
 });
 
-test('what was read of a key is read again after a clock that was ahead is set right', async () => {
+test('a key is read again after a clock that was ahead is corrected', async () => {
   let now = unixMs(NOW + 86_400_000);
   const read: string[] = [];
   const authenticator = createAuthenticator({

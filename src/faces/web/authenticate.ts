@@ -118,8 +118,8 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
   const remembered = new Map<string, Remembered>();
   const absent = new Map<string, number>();
   const reading = new Map<string, Promise<Remembered | null>>();
-  // A clock that was set back must not keep entries longer.
-  const isWithin = (at: number, ms: number) => Math.abs(now() - at) < ms;
+  // Setting the clock back must not keep entries longer.
+  const isWithin = (at: number, ms: number) => at <= now() && now() - at < ms;
   const remember = (key: KnownKey, readAt: number): Remembered => {
     const { allowedCidrs } = key;
     const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };

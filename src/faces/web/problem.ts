@@ -176,7 +176,7 @@ export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETR
   return retryLater('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, retryAfterSeconds);
 }
 
-/** Returns a problem that ends without the client's doing. */
+/** Returns a temporary problem, with `Retry-After`. */
 export function retryLater(code: ProblemCode, detail: string, seconds: number): Problem {
   return new Problem(code, detail, { headers: { 'Retry-After': String(seconds) } });
 }

@@ -103,7 +103,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
   app.addHook('onRequest', (request, reply, done) => {
     // This is a hook, because the not-found handler runs only after the body has been read, and the body may be refused before that.
-    if (request.is404 || lacksId(request)) answerMethod(request, reply, allowed(request));
+    if (request.is404 || lacksId(request)) answerMethod(request, reply, lacksId(request) ? null : allowed(request));
     else done();
   });
   tellOfAnswers(app, options);

@@ -53,7 +53,7 @@ const THIEF_SEED = 0x7e1;
  * judged by its time.
  */
 const DARKNESS_UNCLEAR: readonly Trouble[] = ['pause', 'clock', 'producers', 'nodes', 'lies', 'poisons'];
-/** In 2097. Any time will do that the database's own clock doesn't reach, because a run would be different after that. */
+/** In 2097. The database's own clock must not reach this time, because runs would differ after that. */
 const START_MS = 4_011_840_000_000;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -14,7 +14,7 @@ import { type Call, createNodeClient, type NodeClientOptions, type Outcome } fro
 import type { Question } from './question.ts';
 
 const HANGING_MS = 300;
-/** And for what takes longer: a busy machine may need most of it before the first byte comes. */
+/** For longer responses. A busy machine may need most of it before the first byte arrives. */
 const STEADY_MS = 1000;
 const USDT = 'd5'.repeat(20) as AccountHex;
 const PAYOUT = realBlock('payout');
@@ -352,7 +352,7 @@ test('silence ends at the timeout, and the stream is cancelled; an answer that c
     let sent = 0;
     const timer = setInterval(() => {
       const isOver = performance.now() - startedMs > 1.5 * STEADY_MS;
-      // All that is left at the end, because a busy machine calls this less often.
+      // Sends the rest at the end, because a busy machine calls this less often.
       for (let left = isOver ? parts - sent : 1; left > 0; left -= 1, sent += 1) stream.write(filler);
       if (!isOver) return;
       clearInterval(timer);

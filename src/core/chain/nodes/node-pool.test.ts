@@ -42,7 +42,7 @@ type Setup = {
 };
 
 /**
- * A pool over several nodes of one devnet, with clocks that the test moves, and of which the monotonic one may go by itself too. No request
+ * A pool over several nodes of one devnet, with clocks that the test moves. The monotonic clock may also run by itself. No request
  * ends by its timeout, however busy the machine is, except those to silent nodes.
  */
 async function setUp(count: number, limits: Partial<NodeSpec> = {}, elapsedMs = () => 0): Promise<Setup> {
@@ -110,7 +110,7 @@ async function genesisOf({ nodes, pool }: Setup): Promise<string> {
   return blockID;
 }
 
-/** Does the same, and waits until the pool has recognised all nodes. */
+/** Like `genesisOf`, but waits until the pool has recognised all nodes. */
 async function recognise(setup: Setup): Promise<void> {
   await genesisOf(setup);
   await expect.poll(async () => urls(await setup.pool.available())).toEqual(urls(setup.nodes));
@@ -173,7 +173,7 @@ test('two preferred nodes that hang at the start keep nobody waiting', async () 
   // Their networks are not known yet: the checks run side by side, and the third node is not kept waiting for them.
   expect(urls(await pool.available())).toEqual([nodes[2]?.url]);
   expect((await askAny(pool)).url).toBe(nodes[2]?.url);
-  // Whoever waited for one of them would have waited until it was refused.
+  // A caller that waited for one of them would have waited for its refusal.
   expect(pool.health()).toMatchObject([{ requests: 1, refusals: 0 }, { requests: 1, refusals: 0 }, {}]);
 });
 
@@ -401,7 +401,7 @@ describe('budgets', () => {
     await Promise.all(questions.map((question) => node.ask(question)));
     // 20 at once, and 6 more at 20 a second.
     expect(performance.now() - startedMs).toBeGreaterThan(250);
-    // The answers come by several connections, whose order is anybody's.
+    // The answers arrive over several connections, in any order.
     expect(questions.map((question) => sent.indexOf(question))).toEqual([...questions.keys()]);
     const crowd = Array.from({ length: 260 }, () => refusalOf(node));
     const refusals = crowd.slice(230);
