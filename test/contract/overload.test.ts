@@ -32,6 +32,12 @@ afterAll(async () => {
 });
 afterEach(() => operator.query('rollback'));
 
+/** A slow machine may answer a request only after 30 s. By then, the server has closed its connection, which is a refusal too. */
+function closed(error: unknown): number {
+  if (error instanceof Error && 'code' in error && error.code === 'UND_ERR_SOCKET') return 503;
+  throw error;
+}
+
 test('requests that hold all connections of theirs hold up neither a payment nor its webhook', async () => {
   const id = (await createInvoice(service)).body.invoiceId;
   const invoice = await payableOf(service, id);
@@ -42,7 +48,7 @@ test('requests that hold all connections of theirs hold up neither a payment nor
   // Requests that the database refuses after a while are repeated until the payment is recorded.
   const again = async (ask: () => Promise<{ status: number }>) => {
     const statuses: number[] = [];
-    do statuses.push((await ask()).status);
+    do statuses.push(await ask().then(({ status }) => status, closed));
     while (!isPaid);
     return statuses;
   };
