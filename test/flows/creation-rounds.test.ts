@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { microUsdt } from '../../src/core/domain/money.ts';
 import type { Policy } from '../../src/core/domain/policy.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { type Created, createInvoice } from '../../src/core/payments/create-invoice.ts';
+import { type Created, createInvoice, createOrder, type OrderDeps } from '../../src/core/payments/create-invoice.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { runSql } from '../contract/sql.ts';
@@ -32,14 +32,19 @@ const RULE = { network: 'devnet', invoiceLifetimeMs: 1_800_000 } as const;
 
 /** Creates an invoice of 3 USDT like a request whose key has just been validated. */
 function create(db: Database, project: TestProject, policy: Policy, maxSurchargeMicro = 100n): Promise<Created> {
-  return createInvoice(
-    { db, now: () => unixMs(Date.now()), random: (n) => randomBytes(n), randomBelow: (n) => randomInt(n) },
-    {
-      ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro, ...RULE },
-      ...{ idempotencyKey: randomUUID(), externalId: randomUUID(), requestedMicro: microUsdt(3_000_000n) },
-    },
-  );
+  return createInvoice({ db, ...CHANCE }, inputOf(project, policy, maxSurchargeMicro));
 }
+
+const CHANCE = {
+  now: () => unixMs(Date.now()),
+  random: (n: number) => randomBytes(n),
+  randomBelow: (n: number) => randomInt(n),
+};
+
+const inputOf = (project: TestProject, policy: Policy, maxSurchargeMicro: bigint) => ({
+  ...{ keyId: project.keyId, projectId: project.id, policy, maxSurchargeMicro, ...RULE },
+  ...{ idempotencyKey: randomUUID(), externalId: randomUUID(), requestedMicro: microUsdt(3_000_000n) },
+});
 
 /** Creates a project with one address, in which 3 USDT has nine code words, or only the exact amount. */
 async function projectOf(policy: Policy): Promise<TestProject> {
@@ -69,7 +74,7 @@ describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
     const project = await projectOf(policy);
     const { db, asked } = losing(Number.POSITIVE_INFINITY);
     expect(await create(db, project, policy)).toEqual({
-      ...{ kind: 'amount-unavailable', policy, addressesInUse: 1, frozenAddresses: 0 },
+      ...{ kind: 'amount-unavailable', policy, maxSurchargeMicro: 100n, addressesInUse: 1, frozenAddresses: 0 },
     });
     expect(asked.filter(isInsert)).toHaveLength(51);
   });
@@ -82,7 +87,7 @@ describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
     await create(service.db, project, policy);
     const { db, asked } = watchedDatabase(() => null);
     expect(await create(db, project, policy)).toEqual({
-      ...{ kind: 'amount-unavailable', policy, addressesInUse: 1, frozenAddresses: 0 },
+      ...{ kind: 'amount-unavailable', policy, maxSurchargeMicro: 100n, addressesInUse: 1, frozenAddresses: 0 },
     });
     expect(asked.filter(([{ name }]) => name === 'api-key-authenticate')).toHaveLength(1);
   });
@@ -123,4 +128,23 @@ test('an invoice never asks for more than a surcharge limit that was lowered aft
   for (let i = 0; i < 5; i++) await create(service.db, project, 'tail', 1_000_000n);
   const count = 'select count(*) filter (where payable_micro < 3000100) as within from invoices where project_id = $1';
   expect(await runSql(service, count, [project.id])).toEqual([{ within: '5' }]);
+});
+
+test('an order that finds no amount below a limit that was just lowered asks for addresses for the new limit', async () => {
+  const project = await projectOf('tail');
+  for (let i = 0; i < 9; i++) expect((await create(service.db, project, 'tail')).kind).toBe('created');
+  const pools: unknown[] = [];
+  const relieve = async (pool: unknown) => {
+    pools.push(pool);
+    return null;
+  };
+  const deps = {
+    ...{ db: service.db, ...CHANCE },
+    gate: { enter: async () => ({ kind: 'entered', leave: () => undefined }) },
+    watched: { whyNot: async () => null },
+    relief: { noteCreated: () => undefined, relieve },
+  } as unknown as OrderDeps;
+  const created = await createOrder(deps, inputOf(project, 'tail', 10_000n));
+  expect(created).toMatchObject({ kind: 'amount-unavailable', policy: 'tail', maxSurchargeMicro: 100n });
+  expect(pools).toMatchObject([{ projectId: project.id, policy: 'tail', maxSurchargeMicro: 100n }]);
 });

@@ -128,7 +128,7 @@ async function noteDoubt(container: MedusaContainer, invoiceId: string, external
 const HARMLESS: readonly string[] = ['invoice.confirming', 'invoice.expired'];
 
 /**
- * Asks a person to look after an event that the shop failed to handle, because nobody sends it again: Medusa acknowledges each webhook before
+ * Asks a person to look after an event that the shop failed to handle, because it isn't sent again: Medusa acknowledges each webhook before
  * it handles it. If the shop's database doesn't take the note either, the next sweep starts again with this event.
  */
 async function noteSkipped(container: MedusaContainer, { id, type, data }: WebhookEvent): Promise<void> {

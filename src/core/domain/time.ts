@@ -7,6 +7,11 @@ export function unixMs(value: number): UnixMs {
   return value as UnixMs;
 }
 
+/** Whether less than `ms` have passed since `at`. False if the clock was set back since, so that nothing is kept for longer than `ms`. */
+export function isRecent(at: number, now: number, ms: number): boolean {
+  return at <= now && now - at < ms;
+}
+
 /** Formats a time in ISO 8601, in UTC with milliseconds: `2026-09-01T12:00:00.000Z`. */
 export function toIso(time: UnixMs): string {
   return new Date(time).toISOString();

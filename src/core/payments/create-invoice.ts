@@ -4,8 +4,8 @@ import { formatCheckoutToken, uuidV7 } from '../domain/ids.ts';
 import { judgeRepeat, type Repeated } from '../domain/invoice-options.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
-import { type Policy, payableRange } from '../domain/policy.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { payableRange } from '../domain/policy.ts';
+import { isRecent, type UnixMs } from '../domain/time.ts';
 import { type Ask, coalesce } from '../runtime/concurrency.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
@@ -63,10 +63,13 @@ export type CreateInput = Rule & {
   options?: string | null;
 };
 
+/** The rule that is in force, which `CreateInput` may be behind. */
+type AmountRule = Pick<Rule, 'policy' | 'maxSurchargeMicro'>;
+
 export type Created =
   | { kind: 'created'; invoice: ProjectedInvoice }
   | Repeated<ReservedInvoice>
-  | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number; frozenAddresses: number }
+  | ({ kind: 'amount-unavailable'; addressesInUse: number; frozenAddresses: number } & AmountRule)
   | { kind: 'project-archived' }
   /** The invoice's deadline could be wrong. `problem` says why, and what to do. */
   | { kind: 'clocks-apart'; problem: string }
@@ -106,7 +109,8 @@ export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<
       if (created.kind === 'created') deps.relief.noteCreated(input);
       if (created.kind !== 'amount-unavailable' || round === MAX_ROUNDS) return created;
       const before: Pool | null = room;
-      room = await deps.relief.relieve(input);
+      const { policy, maxSurchargeMicro } = created;
+      room = await deps.relief.relieve({ ...input, policy, maxSurchargeMicro });
       unchanged = before !== null && room?.total === before.total && room.free === before.free ? unchanged + 1 : 0;
       if (room === null || unchanged === MAX_UNCHANGED) return created;
     }
@@ -156,7 +160,8 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
       const repeated = await findRepeated(deps, input);
       if (repeated !== null) return repeated;
       const { inUse, frozen } = await countAddressesInUse(deps.db, key.projectId);
-      return { kind: 'amount-unavailable', policy: key.policy, addressesInUse: inUse, frozenAddresses: frozen };
+      const { policy, maxSurchargeMicro } = key;
+      return { kind: 'amount-unavailable', policy, maxSurchargeMicro, addressesInUse: inUse, frozenAddresses: frozen };
     }
   }
 }
@@ -306,7 +311,7 @@ function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
   const first = new Map<string, { at: UnixMs; place: Place }>();
   const free = new Map<string, Free>();
   const projectOf = ({ projectId, policy }: Rule) => `${projectId} ${policy}`;
-  const isFresh = (at: UnixMs) => now() >= at && now() - at < FRESH_MS;
+  const isFresh = (at: UnixMs) => isRecent(at, now(), FRESH_MS);
   return {
     take: async (rule, requestedMicro) => {
       const known = free.get(nameOf(rule, requestedMicro));

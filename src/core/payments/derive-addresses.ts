@@ -3,7 +3,7 @@ import { LOW_PERCENT } from '../domain/capacity.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import { countPayable, type Policy, payableRange } from '../domain/policy.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { isRecent, type UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
 import { BY_ITSELF, insertOperatorActions, type RecordedActor } from '../store/access/audit-log.ts';
@@ -251,9 +251,7 @@ export function createRelief(deps: ReliefDeps): Relief {
   const underWay = new Map<string, Promise<Pool | null>>();
   const lookOnce = async (pool: AmountPool): Promise<Pool | null> => {
     const { projectId } = pool;
-    // If the clock was set back since, the project is checked again.
-    const knownAt = bareAt.get(projectId) ?? Number.NEGATIVE_INFINITY;
-    if (knownAt <= now() && now() - knownAt < BARE_MS) return null;
+    if (isRecent(bareAt.get(projectId) ?? Number.NEGATIVE_INFINITY, now(), BARE_MS)) return null;
     const { left, isBare } = await look(deps, pool);
     if (isBare) keepNewest(bareAt, projectId, now(), MAX_REMEMBERED);
     return left;

@@ -374,7 +374,7 @@ const withdrawSchema = {
   response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
 };
 
-/** At most this many rows are scanned for a page of invoices with one status, which takes a few hundredths of a second. */
+/** Maximum number of rows to scan for a page of invoices with one status. Scanning them takes a few hundredths of a second. */
 const WINDOW = 10_000;
 
 /** Returns the invoice with an `externalId`, or a page of all invoices. */

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { readApiKey, type Scope, scopesOf } from '../../core/domain/api-key.ts';
 import type { Network } from '../../core/domain/network.ts';
 import type { Policy } from '../../core/domain/policy.ts';
-import type { UnixMs } from '../../core/domain/time.ts';
+import { isRecent, type UnixMs } from '../../core/domain/time.ts';
 import { keepNewest } from '../../core/runtime/keep-newest.ts';
 import { type Client, createAddressList } from './client-address.ts';
 import type { TokenBuckets, Verdict } from './rate-limit.ts';
@@ -118,8 +118,6 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
   const remembered = new Map<string, Remembered>();
   const absent = new Map<string, number>();
   const reading = new Map<string, Promise<Remembered | null>>();
-  // Setting the clock back must not keep entries longer.
-  const isWithin = (at: number, ms: number) => at <= now() && now() - at < ms;
   const remember = (key: KnownKey, readAt: number): Remembered => {
     const { allowedCidrs } = key;
     const entry = { key, isAllowedFrom: allowedCidrs && createAddressList(allowedCidrs), readAt };
@@ -146,9 +144,9 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
     /** Returns the cached result, or `undefined` if nothing is cached. */
     recall: (id: string): Remembered | null | undefined => {
       const found = remembered.get(id);
-      if (found !== undefined && isWithin(found.readAt, FRESH_MS)) return found;
+      if (found !== undefined && isRecent(found.readAt, now(), FRESH_MS)) return found;
       const absentAt = absent.get(id);
-      return absentAt !== undefined && isWithin(absentAt, ABSENT_MS) ? null : undefined;
+      return absentAt !== undefined && isRecent(absentAt, now(), ABSENT_MS) ? null : undefined;
     },
     learn: (keys: readonly KnownKey[]) => {
       for (const key of keys.toReversed()) if (!remembered.has(key.id)) remember(key, Number.NEGATIVE_INFINITY);
