@@ -4,6 +4,12 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { PATIENCE_MS } from './test/support/patience.ts';
 
+/** Every view, language, width and wallet in Chromium: `npm run test:browser`. `npm test` keeps the payer's way from the page to `PAID`. */
+export const BROWSER_TESTS = [
+  'test/browser/!(copy-and-scan|embed|pay|without-javascript).test.ts',
+  'test/console/{answered-screens,live,screens}.test.ts',
+];
+
 export default defineConfig({
   // Tests run the sources of the packages beside src/, and not what was built of them.
   resolve: {
@@ -14,9 +20,10 @@ export default defineConfig({
   },
   test: {
     include: ['{src,packages}/**/*.test.ts', 'test/**/*.test.ts'],
-    // Minutes of every combination, database servers that die, a Debian that is installed, generators of the network, and shop systems: commands of their own run them.
+    // Minutes of every combination, database servers that die, a Debian that is installed, generators of the network, and shop systems: commands of their own run them, and `npm run test:long` runs what `longTest` declares.
     exclude: [
       ...configDefaults.exclude,
+      ...BROWSER_TESTS,
       'test/long/**',
       'test/ha/**',
       'test/image/**',

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../vitest.config.ts';
 import { changedFiles, relatedTests } from './rules/related.ts';
 
@@ -11,5 +11,9 @@ const root = join(import.meta.dirname, '..');
  */
 export default defineConfig({
   ...base,
-  test: { ...base.test, include: relatedTests(root, changedFiles(root, process.env['SINCE'])) },
+  test: {
+    ...base.test,
+    include: relatedTests(root, changedFiles(root, process.env['SINCE'])),
+    exclude: configDefaults.exclude,
+  },
 });

@@ -12,7 +12,7 @@ import { disableEndpoint, enableEndpoint } from '../../src/faces/operator/subjec
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
-import { someCases } from '../support/some-cases.ts';
+import { longTest, someCases } from '../support/some-cases.ts';
 import { addTestAdapter, orderAtEpay, orderAtEpusdt, type ShopAdapter, send, shopFor } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
@@ -240,7 +240,7 @@ describe('while its callbacks are off', () => {
     expect((await send(path, { body: JSON.stringify(orderAtEpusdt(shop)) })).body.status_code).toBe(200);
   });
 
-  test('enabling after an answer of 410 tells the others, and is not undone by it', async () => {
+  longTest('enabling after an answer of 410 tells the others, and is not undone by it', async () => {
     const [gone, fine] = [await shopFor(410), await shopFor('ok')];
     await pay(await order(gone));
     await eventually(callbacks, ([row]) => Number(row?.['made']) === 1);
@@ -304,22 +304,25 @@ test('a paid order that its shop was never told of is an alarm of its own after 
   await eventually(open, (found) => Object.keys(found).length === 0);
 });
 
-test('a callback that can never succeed does not hide the next outage of its adapter, and is no alarm after seven days', async () => {
-  const gone = await shopFor(500);
-  await pay(await order(gone));
-  await liveOn(async () => (await callbacks())[0]?.['status'] === 'dead');
-  const open = watchCallbacks();
-  const subject = encodeId('whe', adapter.id);
-  await eventually(open, (found) => `${subject} given up` in found);
-  await pay(await order(await shopFor(503)));
-  await eventually(callbacks, ([, next]) => Number(next?.['made']) > 0);
-  service.clock.advance(16 * 60_000);
-  const both = await eventually(open, (found) => subject in found);
-  expect(both).toHaveProperty([`${subject} given up`]);
-  expect(both[subject]).toMatch(/^One paid order .*http_503/);
-  service.clock.advance(7 * 24 * HOUR_MS);
-  await eventually(open, (found) => !(`${subject} given up` in found));
-});
+longTest(
+  'a callback that can never succeed does not hide the next outage of its adapter, and is no alarm after seven days',
+  async () => {
+    const gone = await shopFor(500);
+    await pay(await order(gone));
+    await liveOn(async () => (await callbacks())[0]?.['status'] === 'dead');
+    const open = watchCallbacks();
+    const subject = encodeId('whe', adapter.id);
+    await eventually(open, (found) => `${subject} given up` in found);
+    await pay(await order(await shopFor(503)));
+    await eventually(callbacks, ([, next]) => Number(next?.['made']) > 0);
+    service.clock.advance(16 * 60_000);
+    const both = await eventually(open, (found) => subject in found);
+    expect(both).toHaveProperty([`${subject} given up`]);
+    expect(both[subject]).toMatch(/^One paid order .*http_503/);
+    service.clock.advance(7 * 24 * HOUR_MS);
+    await eventually(open, (found) => !(`${subject} given up` in found));
+  },
+);
 
 test('the callback of an expired order is no alarm', async () => {
   await pay(await order(await shopFor(500)));

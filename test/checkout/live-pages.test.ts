@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { createLiveFixture, follow, READER } from './live-fixture.ts';
 
 async function fixtureOfTest() {
@@ -63,30 +64,33 @@ test('a change is read once, however many pages show it, and what no page shows 
   expect(await fixture.queries('invoices')).toBe(2);
 });
 
-test('1,200 links are read with 500 in a query, when they are opened, when they change together and when nothing was heard', async () => {
-  const fixture = await fixtureOfTest();
-  const invoices = await fixture.invoices(1200);
-  const pages = await fixture.pages({ lookMs: NEVER_MS });
-  const all = await Promise.all(invoices.map((invoice) => follow(pages, invoice)));
-  expect(await fixture.queries('invoices')).toBe(3);
-  await fixture.setStatus('EXPIRED', invoices);
-  const tellAll = (state: string) =>
-    eventually(
-      () => all.filter(({ reported }) => reported.at(-1)?.state === state).length,
-      (count) => count === all.length,
+longTest(
+  '1,200 links are read with 500 in a query, when they are opened, when they change together and when nothing was heard',
+  async () => {
+    const fixture = await fixtureOfTest();
+    const invoices = await fixture.invoices(1200);
+    const pages = await fixture.pages({ lookMs: NEVER_MS });
+    const all = await Promise.all(invoices.map((invoice) => follow(pages, invoice)));
+    expect(await fixture.queries('invoices')).toBe(3);
+    await fixture.setStatus('EXPIRED', invoices);
+    const tellAll = (state: string) =>
+      eventually(
+        () => all.filter(({ reported }) => reported.at(-1)?.state === state).length,
+        (count) => count === all.length,
+      );
+    await tellAll('expired');
+    // PostgreSQL may deliver notifications in pieces of 8 KB, each of which is handled at once.
+    expect(await fixture.queries('invoices')).toBeLessThanOrEqual(3 + 11);
+    const unheard = await fixture.pages({ lookMs: 50, sweepMs: 50 });
+    await fixture.sql("set session_replication_role = 'replica'");
+    const swept = await Promise.all(invoices.slice(0, 3).map((invoice) => follow(unheard, invoice)));
+    await fixture.setStatus('PENDING', invoices);
+    await eventually(
+      () => swept.map(({ reported }) => reported.at(-1)?.state),
+      (states) => states.every((state) => state === 'waiting'),
     );
-  await tellAll('expired');
-  // PostgreSQL may deliver notifications in pieces of 8 KB, each of which is handled at once.
-  expect(await fixture.queries('invoices')).toBeLessThanOrEqual(3 + 11);
-  const unheard = await fixture.pages({ lookMs: 50, sweepMs: 50 });
-  await fixture.sql("set session_replication_role = 'replica'");
-  const swept = await Promise.all(invoices.slice(0, 3).map((invoice) => follow(unheard, invoice)));
-  await fixture.setStatus('PENDING', invoices);
-  await eventually(
-    () => swept.map(({ reported }) => reported.at(-1)?.state),
-    (states) => states.every((state) => state === 'waiting'),
-  );
-});
+  },
+);
 
 test('one query is under way at a time, whatever is asked, so that no page goes back in time', async () => {
   const fixture = await fixtureOfTest();

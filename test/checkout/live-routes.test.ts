@@ -9,6 +9,7 @@ import { limitPages, registerCheckout, registerLogos } from '../../src/faces/che
 import { createServer } from '../../src/faces/web/server.ts';
 import { type EventStream, openEventStream } from '../support/event-stream.ts';
 import { call, eventually } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { createLiveFixture, type LiveFixture, type LiveInvoice, SITE } from './live-fixture.ts';
 
 const BEAT_MS = 50;
@@ -293,7 +294,7 @@ test('streams that are asked for behind another on one connection are refused, a
   await noPages();
 });
 
-test('one client network may open 500 pages at once and 50 a second; another is not held up', async () => {
+longTest('one client network may open 500 pages at once and 50 a second; another is not held up', async () => {
   const from = (ip: string, below: string, { method = 'GET', root = '/c/' } = {}) =>
     fetch(`${url}${root}${below}`, { method, headers: { 'x-forwarded-for': ip } }).then(async (answer) => ({
       status: answer.status,

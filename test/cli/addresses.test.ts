@@ -11,6 +11,7 @@ import type { Network } from '../../src/core/domain/network.ts';
 import { listOperatorActions } from '../../src/core/store/access/audit-log.ts';
 import { insertAddresses } from '../../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
+import { longTest } from '../support/some-cases.ts';
 import { type CliOutput, newDirectory, openLedger, runCli } from './run-cli.ts';
 
 // Each test starts many commands, one after the other.
@@ -204,7 +205,7 @@ test('addresses are derived once #1 is confirmed, and the next call needs neithe
   expect(elsewhere).toMatchObject({ code: 4, json: { error: { code: 'CONFLICT' } } });
 });
 
-test('deriving passes over any number of addresses that were imported before, and says so in short', async () => {
+longTest('deriving passes over any number of addresses that were imported before, and says so in short', async () => {
   const projectId = uuidV7(Date.now(), randomBytes(10));
   const project = { id: projectId, name: 'Imported', network: 'nile', maxSurchargeMicro: 10_000n } as const;
   await insertProject(db, { ...project, invoiceLifetimeMs: 1_800_000 });

@@ -14,6 +14,7 @@ import { type BackupParts, editRows, putTogether, takeApart } from '../support/f
 import { addressOf, fillLedger, forgetProofs, uuid } from '../support/full-ledger.ts';
 import { type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
 import { eventually } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { newDirectory, runCli } from './run-cli.ts';
 
 const [KEY, OTHER_KEY] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
@@ -206,36 +207,39 @@ test('a backup that is replaced between the two readings of a restore leaves the
   expect(await isUntouched(target)).toBe(true);
 });
 
-test('a backup without a master key says that nobody vouches for it, and is taken with a reason that an alarm tells', async () => {
-  const source = await filled();
-  const file = join(await newFolder(), 'ledger.backup');
-  const made = await runCli(['backup', '--to', file], envOf(source, WITHOUT_KEY));
-  expect(made.stdout).toMatch(/authenticated +NO: no master key is configured/);
-  for (const more of [{}, WITHOUT_KEY]) {
-    const verified = await runCli(['backup', '--verify', file, '--json'], envOf(source, more));
-    expect(verified.json).toMatchObject({ good: false, authenticity: 'not-authenticated' });
-    expect(verified.json.reason).toMatch(/is not authenticated: it has no MAC/);
-    expect(verified.code).toBe(1);
-  }
-  const examined = ['backup', '--verify', file, '--unauthenticated', '--no-chain', '--json'];
-  expect(await runCli(examined, envOf(source))).toMatchObject({
-    code: 0,
-    json: { good: true, authenticity: 'not-authenticated' },
-  });
-  const target = await newLedger();
-  const restore = (...args: string[]) => runCli(['restore', file, '--json', ...args], envOf(target));
-  expect(await restore()).toMatchObject({ code: 1, json: { error: { code: 'BACKUP_UNAUTHENTICATED' } } });
-  expect(await restore('--unauthenticated')).toMatchObject({ code: 2 });
-  expect(await isUntouched(target)).toBe(true);
-  const reason = 'it never left the safe';
-  expect(await restore('--unauthenticated', '--reason', reason, '--by', 'Ada')).toMatchObject({
-    code: 0,
-    json: { authenticity: 'unsigned' },
-  });
-  const { rows } = await target.client.query(`select detail from alarms where kind = 'database-restored'
+longTest(
+  'a backup without a master key says that nobody vouches for it, and is taken with a reason that an alarm tells',
+  async () => {
+    const source = await filled();
+    const file = join(await newFolder(), 'ledger.backup');
+    const made = await runCli(['backup', '--to', file], envOf(source, WITHOUT_KEY));
+    expect(made.stdout).toMatch(/authenticated +NO: no master key is configured/);
+    for (const more of [{}, WITHOUT_KEY]) {
+      const verified = await runCli(['backup', '--verify', file, '--json'], envOf(source, more));
+      expect(verified.json).toMatchObject({ good: false, authenticity: 'not-authenticated' });
+      expect(verified.json.reason).toMatch(/is not authenticated: it has no MAC/);
+      expect(verified.code).toBe(1);
+    }
+    const examined = ['backup', '--verify', file, '--unauthenticated', '--no-chain', '--json'];
+    expect(await runCli(examined, envOf(source))).toMatchObject({
+      code: 0,
+      json: { good: true, authenticity: 'not-authenticated' },
+    });
+    const target = await newLedger();
+    const restore = (...args: string[]) => runCli(['restore', file, '--json', ...args], envOf(target));
+    expect(await restore()).toMatchObject({ code: 1, json: { error: { code: 'BACKUP_UNAUTHENTICATED' } } });
+    expect(await restore('--unauthenticated')).toMatchObject({ code: 2 });
+    expect(await isUntouched(target)).toBe(true);
+    const reason = 'it never left the safe';
+    expect(await restore('--unauthenticated', '--reason', reason, '--by', 'Ada')).toMatchObject({
+      code: 0,
+      json: { authenticity: 'unsigned' },
+    });
+    const { rows } = await target.client.query(`select detail from alarms where kind = 'database-restored'
     and resolved_at is null`);
-  expect(rows.at(-1)?.detail).toContain(`(accepted by Ada: ${reason})`);
-});
+    expect(rows.at(-1)?.detail).toContain(`(accepted by Ada: ${reason})`);
+  },
+);
 
 test('a final backup that nobody vouches for leaves an alarm too', async () => {
   const source = await filled();
@@ -248,19 +252,22 @@ test('a final backup that nobody vouches for leaves an alarm too', async () => {
   expect(rows[0]?.detail).toMatch(/compare its addresses with your wallet/);
 });
 
-test('a backup is known by each key that opens, and without its key nobody can tell whether it is ours', async () => {
-  const source = await filled();
-  const file = await backedUp(envOf(source));
-  const verify = async (more: NodeJS.ProcessEnv) =>
-    (await runCli(['backup', '--verify', file, '--no-chain', '--json'], envOf(source, more))).json;
-  expect(await verify({ QUITTANCE_MASTER_KEY: `${OTHER_KEY},${KEY}` })).toMatchObject({ authenticity: 'authentic' });
-  const other = await verify({ QUITTANCE_MASTER_KEY: OTHER_KEY });
-  expect(other).toMatchObject({ good: false, authenticity: 'not-authenticated' });
-  expect(other.reason).toMatch(/which is not configured here/);
-  const none = await verify(WITHOUT_KEY);
-  expect(none).toMatchObject({ good: false, authenticity: 'not-authenticated' });
-  expect(none.reason).toMatch(/no master key is configured/);
-});
+longTest(
+  'a backup is known by each key that opens, and without its key nobody can tell whether it is ours',
+  async () => {
+    const source = await filled();
+    const file = await backedUp(envOf(source));
+    const verify = async (more: NodeJS.ProcessEnv) =>
+      (await runCli(['backup', '--verify', file, '--no-chain', '--json'], envOf(source, more))).json;
+    expect(await verify({ QUITTANCE_MASTER_KEY: `${OTHER_KEY},${KEY}` })).toMatchObject({ authenticity: 'authentic' });
+    const other = await verify({ QUITTANCE_MASTER_KEY: OTHER_KEY });
+    expect(other).toMatchObject({ good: false, authenticity: 'not-authenticated' });
+    expect(other.reason).toMatch(/which is not configured here/);
+    const none = await verify(WITHOUT_KEY);
+    expect(none).toMatchObject({ good: false, authenticity: 'not-authenticated' });
+    expect(none.reason).toMatch(/no master key is configured/);
+  },
+);
 
 describe('an encrypted backup', () => {
   async function newPair(): Promise<{ identity: string; recipient: string }> {

@@ -5,10 +5,10 @@ import { cp, mkdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { whyNoStrace } from '../processes/wal-trace.ts';
 import { copyCheckout, copyCopy, copyPackages, linkProductionPackages, newFolder } from '../support/checkout-copy.ts';
-import { someCases } from '../support/some-cases.ts';
+import { longTest, someCases } from '../support/some-cases.ts';
 import { newDirectory, runProcess } from './run-cli.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
@@ -101,7 +101,7 @@ describe('a checkout runs its sources as they are', () => {
     expect(buildOf(checkout)).toEqual(buildOf(built));
   });
 
-  test('when the build was torn, edited, or lost what it says of itself', async () => {
+  longTest('when the build was torn, edited, or lost what it says of itself', async () => {
     const checkout = await copyCopy(built);
     const dist = (name: string) => join(checkout, 'dist', name);
     writeFileSync(dist('core/runtime/package.js'), '');
@@ -116,7 +116,7 @@ describe('a checkout runs its sources as they are', () => {
     expect(buildOf(checkout)).toEqual(buildOf(built));
   });
 
-  test('when several start at once, with much to build and with little', async () => {
+  longTest('when several start at once, with much to build and with little', async () => {
     const checkout = await copyCopy(built);
     const startThree = () => Promise.all([1, 2, 3].map(() => runVersion(checkout)));
     await rm(join(checkout, 'dist/core/domain'), { recursive: true });
@@ -126,7 +126,7 @@ describe('a checkout runs its sources as they are', () => {
     expect(new Set((await startThree()).map(({ stdout }) => stdout))).toEqual(new Set(['other-version\n']));
   });
 
-  test('after a build that was killed in the middle, of which nothing is left', async () => {
+  longTest('after a build that was killed in the middle, of which nothing is left', async () => {
     const checkout = await copyCopy(bare);
     const half = buildOf(built).size / 2;
     const count = () => filesIn(join(checkout, 'dist')).length;
@@ -200,7 +200,7 @@ describe('a checkout that cannot build says why and what to do, and runs nothing
     expect(await runVersion(checkout)).toMatchObject(expected);
   });
 
-  test.skipIf(!IS_ROOT)(
+  test.runIf(IS_ROOT && inject('everyCase'))(
     'a build of another user, which runs while it is fresh (needs root to become another user)',
     async () => {
       const checkout = await copyCopy(built);
@@ -246,7 +246,7 @@ describe('of what others left among the temporary files', () => {
     expect(await runVersion(checkout)).toMatchObject(refused);
   });
 
-  test('no file is run: a start looks for none, and leaves none', async () => {
+  longTest('no file is run: a start looks for none, and leaves none', async () => {
     const checkout = await copyCopy(bare);
     const temporary = newDirectory();
     const expected = await runVersion(checkout, { TMPDIR: temporary });

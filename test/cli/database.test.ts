@@ -9,6 +9,7 @@ import { migrate, readMigrations } from '../../src/core/store/db/migrate.ts';
 import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { longTest } from '../support/some-cases.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { newDirectory, runCli, runProcess } from './run-cli.ts';
 
@@ -121,22 +122,25 @@ describe('with DATABASE_URL', () => {
 
 // Uses separate processes, because the locks of a data directory work between processes.
 describe('with the embedded database', () => {
-  test('only a command that makes something makes a data directory; commands at once take turns; nothing is left running', async () => {
-    const dataDir = join(newDirectory(), 'data');
-    const env = { QUITTANCE_DATA_DIR: dataDir };
-    const early = await runProcess(['project', 'list', '--json'], { env });
-    expect(early).toMatchObject({ code: 3, json: { error: { message: expect.stringContaining(dataDir) } } });
-    const created = await Promise.all([runProcess(CREATE, { env }), runProcess(CREATE, { env })]);
-    expect(created.map(({ code }) => code)).toEqual([0, 0]);
-    const { json } = await runProcess(['project', 'list', '--json'], { env });
-    expect(json.data.map(({ projectId }: { projectId: string }) => projectId).sort()).toEqual(
-      created.map(({ json }) => json.projectId).sort(),
-    );
-    for (const lock of ['instance.lock', 'postgres.lock', 'command.lock'])
-      await (await lockDataDir(dataDir, lock)).release();
-  });
+  longTest(
+    'only a command that makes something makes a data directory; commands at once take turns; nothing is left running',
+    async () => {
+      const dataDir = join(newDirectory(), 'data');
+      const env = { QUITTANCE_DATA_DIR: dataDir };
+      const early = await runProcess(['project', 'list', '--json'], { env });
+      expect(early).toMatchObject({ code: 3, json: { error: { message: expect.stringContaining(dataDir) } } });
+      const created = await Promise.all([runProcess(CREATE, { env }), runProcess(CREATE, { env })]);
+      expect(created.map(({ code }) => code)).toEqual([0, 0]);
+      const { json } = await runProcess(['project', 'list', '--json'], { env });
+      expect(json.data.map(({ projectId }: { projectId: string }) => projectId).sort()).toEqual(
+        created.map(({ json }) => json.projectId).sort(),
+      );
+      for (const lock of ['instance.lock', 'postgres.lock', 'command.lock'])
+        await (await lockDataDir(dataDir, lock)).release();
+    },
+  );
 
-  test('a command beside a running instance uses the database of the instance', async () => {
+  longTest('a command beside a running instance uses the database of the instance', async () => {
     const dataDir = join(newDirectory(), 'data');
     const lock = await lockDataDir(dataDir);
     const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
@@ -163,7 +167,7 @@ describe('with the embedded database', () => {
     }
   });
 
-  test('a data directory of an older release is migrated by migrate only', async () => {
+  longTest('a data directory of an older release is migrated by migrate only', async () => {
     const dataDir = join(newDirectory(), 'data');
     const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
     const db = openDatabase({

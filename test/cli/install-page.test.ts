@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { parse } from 'yaml';
 import { copyCheckout, linkProductionPackages, newFolder } from '../support/checkout-copy.ts';
+import { longTest } from '../support/some-cases.ts';
 import { findSteadyPort } from '../support/steady-port.ts';
 
 const run = promisify(execFile);
@@ -41,7 +42,7 @@ echo "$*" >> "$LOG"
 case "$1 $2 $3" in "run --rm quittance") shift 3; exec quittance "$@";; esac
 `;
 
-test('the commands of the page of installation do what it says, by npm and up to what Docker does', async () => {
+longTest('the commands of the page of installation do what it says, by npm and up to what Docker does', async () => {
   const [prefix, folder] = [await newFolder(), await newFolder()];
   const bin = join(prefix, 'bin');
   const env = {
@@ -85,22 +86,25 @@ ask /sandbox/pay -d '{"invoice":"order-1"}'; echo
 kill $!; wait $! || true
 `;
 
-test('the commands for CI start a sandbox that a shop’s tests can pay in, and the jobs of the page run them', async () => {
-  const [folder, port] = [await newFolder(), await findSteadyPort()];
-  const block = (await blockOf('In CI', 'docs/guides/listen.md')).replace('./quittance-0.1.0.tgz', quittance);
-  const env = { PATH: process.env['PATH'], HOME: folder, npm_config_offline: 'true', QUITTANCE_PORT: `${port}` };
-  const commands = block.replace(':8080', `:${port}`) + SHOP_TEST;
-  const { stdout } = await run('sh', ['-euc', commands], { cwd: folder, env }).catch((error) =>
-    expect.fail(error.stdout + error.stderr),
-  );
-  const [paid, created] = stdout.trim().split('\n').reverse();
-  expect(JSON.parse(created ?? '')).toMatchObject({ status: 'PENDING', externalId: 'order-1' });
-  expect(JSON.parse(paid ?? '')).toMatchObject({ scenario: 'exact', sent: [{ amount: expect.any(String) }] });
+longTest(
+  'the commands for CI start a sandbox that a shop’s tests can pay in, and the jobs of the page run them',
+  async () => {
+    const [folder, port] = [await newFolder(), await findSteadyPort()];
+    const block = (await blockOf('In CI', 'docs/guides/listen.md')).replace('./quittance-0.1.0.tgz', quittance);
+    const env = { PATH: process.env['PATH'], HOME: folder, npm_config_offline: 'true', QUITTANCE_PORT: `${port}` };
+    const commands = block.replace(':8080', `:${port}`) + SHOP_TEST;
+    const { stdout } = await run('sh', ['-euc', commands], { cwd: folder, env }).catch((error) =>
+      expect.fail(error.stdout + error.stderr),
+    );
+    const [paid, created] = stdout.trim().split('\n').reverse();
+    expect(JSON.parse(created ?? '')).toMatchObject({ status: 'PENDING', externalId: 'order-1' });
+    expect(JSON.parse(paid ?? '')).toMatchObject({ scenario: 'exact', sent: [{ amount: expect.any(String) }] });
 
-  const [, section = ''] = (await readHere('docs/guides/listen.md')).split('\n## In CI\n');
-  const jobs = [...section.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, job = '']) => parse(job));
-  const stepsOf = (job: { jobs: { test: { steps: { run?: string }[] } } }) => job.jobs.test.steps.at(-1)?.run;
-  expect(stepsOf(jobs[0])).toMatch(/^\. ci\/quittance\.sh\n/);
-  expect(jobs[1].test.script[0]).toBe('. ci/quittance.sh');
-  expect(stepsOf(jobs[2])).toContain('export QUITTANCE_API_KEY=');
-});
+    const [, section = ''] = (await readHere('docs/guides/listen.md')).split('\n## In CI\n');
+    const jobs = [...section.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, job = '']) => parse(job));
+    const stepsOf = (job: { jobs: { test: { steps: { run?: string }[] } } }) => job.jobs.test.steps.at(-1)?.run;
+    expect(stepsOf(jobs[0])).toMatch(/^\. ci\/quittance\.sh\n/);
+    expect(jobs[1].test.script[0]).toBe('. ci/quittance.sh');
+    expect(stepsOf(jobs[2])).toContain('export QUITTANCE_API_KEY=');
+  },
+);

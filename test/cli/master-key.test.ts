@@ -20,6 +20,7 @@ import type { LocalOperation } from '../../src/faces/operator/operation.ts';
 import { rotateMasterKeyOperation, showMasterKeys } from '../../src/faces/operator/subjects/master-keys.ts';
 import { addWebhookEndpoint } from '../../src/faces/operator/subjects/webhooks.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { longTest } from '../support/some-cases.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { newDirectory, runProcess } from './run-cli.ts';
 
@@ -125,7 +126,7 @@ test('keys of the setting: everything is sealed under the first, the others can 
   for (const key of [older, newer]) expect(JSON.stringify([rotated, notes])).not.toContain(text(key).slice(0, 40));
 });
 
-test('the key file: a rotation beside a running service, cut off after each step and finished', async () => {
+longTest('the key file: a rotation beside a running service, cut off after each step and finished', async () => {
   const dataDir = join(newDirectory(), 'data');
   const env = { QUITTANCE_DATA_DIR: dataDir };
   const lock = await lockDataDir(dataDir);
@@ -198,36 +199,42 @@ test('the key file: a rotation beside a running service, cut off after each step
   expect(readdirSync(dataDir)).not.toContain('master-key');
 });
 
-test('the key file keeps the former key as long as rows need it, which are sealed anew while no service runs', async () => {
-  const dataDir = join(newDirectory(), 'data');
-  const env = { QUITTANCE_DATA_DIR: dataDir };
-  const lock = await lockDataDir(dataDir);
-  const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
-  const stop = async () => {
-    await postgres.stop();
-    await lock.release();
-  };
-  onTestFinished(stop);
-  const owner = openPool(postgres.owner);
-  await migrate(owner);
-  const made = ['project', 'create', '--name', 'shop', '--network', 'nile', '--json'];
-  expect(await runProcess(made, { env })).toMatchObject({ code: 0 });
-  const check = () => runProcess(['ledger', 'seal', '--check', '--json'], { env });
-  expect(await check()).toMatchObject({ code: 0 });
+longTest(
+  'the key file keeps the former key as long as rows need it, which are sealed anew while no service runs',
+  async () => {
+    const dataDir = join(newDirectory(), 'data');
+    const env = { QUITTANCE_DATA_DIR: dataDir };
+    const lock = await lockDataDir(dataDir);
+    const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger({ level: 'warn' }), isDurable: false });
+    const stop = async () => {
+      await postgres.stop();
+      await lock.release();
+    };
+    onTestFinished(stop);
+    const owner = openPool(postgres.owner);
+    await migrate(owner);
+    const made = ['project', 'create', '--name', 'shop', '--network', 'nile', '--json'];
+    expect(await runProcess(made, { env })).toMatchObject({ code: 0 });
+    const check = () => runProcess(['ledger', 'seal', '--check', '--json'], { env });
+    expect(await check()).toMatchObject({ code: 0 });
 
-  const beside = await rotate(env);
-  expect(beside).toMatchObject({ data: { isNew: true, rows: 0, dropped: [], needed: [{ rows: 3 }] } });
-  expect(beside.next).toContain('stop the service');
-  expect(await statusOf(env)).toMatchObject({ data: { keys: [{}, { sealsRows: true, canBeDropped: false }] } });
-  expect(await check()).toMatchObject({ code: 0 });
-  const refused = await runProcess(['ledger', 'seal', '--yes', '--json'], { env });
-  expect(refused).toMatchObject({ code: 4, json: { error: { message: expect.stringContaining('stop the service') } } });
-  await stop();
+    const beside = await rotate(env);
+    expect(beside).toMatchObject({ data: { isNew: true, rows: 0, dropped: [], needed: [{ rows: 3 }] } });
+    expect(beside.next).toContain('stop the service');
+    expect(await statusOf(env)).toMatchObject({ data: { keys: [{}, { sealsRows: true, canBeDropped: false }] } });
+    expect(await check()).toMatchObject({ code: 0 });
+    const refused = await runProcess(['ledger', 'seal', '--yes', '--json'], { env });
+    expect(refused).toMatchObject({
+      code: 4,
+      json: { error: { message: expect.stringContaining('stop the service') } },
+    });
+    await stop();
 
-  expect(await rotate(env)).toMatchObject({ data: { isNew: false, rows: 3, dropped: { length: 1 }, needed: [] } });
-  expect(readFileSync(keyFilePath(dataDir), 'utf8').trimEnd().split('\n')).toHaveLength(1);
-  expect(await check()).toMatchObject({ code: 0, json: { good: true } });
-});
+    expect(await rotate(env)).toMatchObject({ data: { isNew: false, rows: 3, dropped: { length: 1 }, needed: [] } });
+    expect(readFileSync(keyFilePath(dataDir), 'utf8').trimEnd().split('\n')).toHaveLength(1);
+    expect(await check()).toMatchObject({ code: 0, json: { good: true } });
+  },
+);
 
 test('a service with a database elsewhere and no master key is refused at the start, by the command', async () => {
   const env = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/q', QUITTANCE_NILE_NODES: 'http://127.0.0.1:1' };

@@ -13,6 +13,7 @@ import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import { insertTransfers, type NewTransfer } from '../../src/core/store/ledger/transfers.ts';
 import { resolveTransfers } from '../../src/faces/operator/subjects/transfer-decisions.ts';
 import { listTransfers, showTransfers } from '../../src/faces/operator/subjects/transfers.ts';
+import { longTest } from '../support/some-cases.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { type CliOutput, newDirectory, openLedger, runCli, startProcess } from './run-cli.ts';
 
@@ -544,17 +545,20 @@ describe('an export of several batches', () => {
     expect(csvObjects(only.stdout)).toHaveLength(701);
   });
 
-  test('to a file is written whole, replaces what was there, follows a link, and is readable by its owner only', async () => {
-    const folder = newDirectory();
-    const [file, link] = [join(folder, 'ledger.csv'), join(folder, 'link.csv')];
-    writeFileSync(file, 'old');
-    symlinkSync(file, link);
-    const { stdout } = await cli('export', '--project', shop.projectId, '--output', link);
-    expect(stdout.trim()).toBe(`wrote ${SIZE} transfers to ${file}`);
-    expect(csvObjects(readFileSync(file, 'utf8'))).toHaveLength(SIZE);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readdirSync(folder).sort()).toEqual(['ledger.csv', 'link.csv']);
-  });
+  longTest(
+    'to a file is written whole, replaces what was there, follows a link, and is readable by its owner only',
+    async () => {
+      const folder = newDirectory();
+      const [file, link] = [join(folder, 'ledger.csv'), join(folder, 'link.csv')];
+      writeFileSync(file, 'old');
+      symlinkSync(file, link);
+      const { stdout } = await cli('export', '--project', shop.projectId, '--output', link);
+      expect(stdout.trim()).toBe(`wrote ${SIZE} transfers to ${file}`);
+      expect(csvObjects(readFileSync(file, 'utf8'))).toHaveLength(SIZE);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(readdirSync(folder).sort()).toEqual(['ledger.csv', 'link.csv']);
+    },
+  );
 
   test('to a file is JSON with --json, whose report names the format, and CSV where --format says so', async () => {
     const file = join(newDirectory(), 'ledger');
@@ -587,7 +591,7 @@ describe('an export of several batches', () => {
     expect(readdirSync(folder)).toEqual(['ledger.csv']);
   });
 
-  test('ends quietly when its reader stops reading', async () => {
+  longTest('ends quietly when its reader stops reading', async () => {
     const child = startProcess(['transfers', 'export', '--project', shop.projectId, '--format', 'json'], { env });
     let [seen, stderr] = [0, ''];
     child.stdout.on('data', (chunk: Buffer) => {

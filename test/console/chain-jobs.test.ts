@@ -7,6 +7,7 @@ import { startConsoleOver } from '../admin/console-service.ts';
 import { countSeconds } from '../doctor/doctored.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { eventually } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { type ChainDesk, openChainDesk } from './chain-desk.ts';
 import { openConsole, type Reply, tokenIn } from './console.ts';
 
@@ -33,26 +34,29 @@ beforeEach(() => {
 const textOf = ({ text }: Reply) => text.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
 const POINT = { 'x-actor': 'otto' };
 
-test('a comparison of hundreds of blocks goes on after the answer, shows how far it is by itself, and says what the command says', async () => {
-  release = desk.hold(20);
-  const path = await desk.start('verify', range);
-  expect(path).toMatch(/^\/chain\/jobs\/job_[0-9a-z]{26}$/);
-  const under = await eventually(
-    () => desk.get(path),
-    ({ text }) => textOf({ text } as Reply).includes('117 of 300 blocks'),
-  );
-  expect([under.status, under.headers.get('refresh')]).toEqual([200, '2']);
-  expect(textOf(under)).toMatch(/blocks per second, about \d+ (s|min) left/);
-  expect(textOf(under)).toContain('So far 0 differences');
-  expect(textOf(under)).toContain('by Ana');
-  const still = await desk.get(`${path}?still=1`);
-  expect([still.headers.get('refresh'), still.text.includes('Automatic refresh is off')]).toEqual([null, true]);
-  expect(textOf(await desk.get('/chain'))).toMatch(/Verify blocks [\d,]+ to [\d,]+ running 117 of 300 blocks/);
-  release();
-  const ended = await desk.untilEnded(path);
-  expect(textOf(ended)).toContain('300 blocks read, 0 transfers of your addresses compared: no differences');
-  expect(textOf(ended)).toContain('300 of 300 blocks');
-});
+longTest(
+  'a comparison of hundreds of blocks goes on after the answer, shows how far it is by itself, and says what the command says',
+  async () => {
+    release = desk.hold(20);
+    const path = await desk.start('verify', range);
+    expect(path).toMatch(/^\/chain\/jobs\/job_[0-9a-z]{26}$/);
+    const under = await eventually(
+      () => desk.get(path),
+      ({ text }) => textOf({ text } as Reply).includes('117 of 300 blocks'),
+    );
+    expect([under.status, under.headers.get('refresh')]).toEqual([200, '2']);
+    expect(textOf(under)).toMatch(/blocks per second, about \d+ (s|min) left/);
+    expect(textOf(under)).toContain('So far 0 differences');
+    expect(textOf(under)).toContain('by Ana');
+    const still = await desk.get(`${path}?still=1`);
+    expect([still.headers.get('refresh'), still.text.includes('Automatic refresh is off')]).toEqual([null, true]);
+    expect(textOf(await desk.get('/chain'))).toMatch(/Verify blocks [\d,]+ to [\d,]+ running 117 of 300 blocks/);
+    release();
+    const ended = await desk.untilEnded(path);
+    expect(textOf(ended)).toContain('300 blocks read, 0 transfers of your addresses compared: no differences');
+    expect(textOf(ended)).toContain('300 of 300 blocks');
+  },
+);
 
 test('what the ledger misses is found with its rescan, which one click away pays the invoice and stands in the audit log', async () => {
   const { books } = desk;
@@ -82,17 +86,20 @@ test('what the ledger misses is found with its rescan, which one click away pays
   expect(textOf(again)).toContain('added to the ledger: 0 matched');
 });
 
-test('all balances are compared, and those that are not the same are shown with the command that looks closer', async () => {
-  const { books } = desk;
-  const ended = await desk.untilEnded(await desk.start('reconcile'));
-  expect(textOf(ended)).toMatch(/\d of \d addresses match the chain/);
-  await books.send(books.project.addresses[1] ?? '', 9_000_003n);
-  await books.record(() => true);
-  const odd = await desk.untilEnded(await desk.start('reconcile'));
-  expect(textOf(odd)).toMatch(/1 of 2 addresses match the chain/);
-  expect(textOf(odd)).toMatch(/quittance chain repair --network devnet --from \d+ --to \d+/);
-  expect(textOf(odd)).toMatch(/T\w{4}…\w{5} [\d.-]+ [\d.-]+ 9\.000003/);
-});
+longTest(
+  'all balances are compared, and those that are not the same are shown with the command that looks closer',
+  async () => {
+    const { books } = desk;
+    const ended = await desk.untilEnded(await desk.start('reconcile'));
+    expect(textOf(ended)).toMatch(/\d of \d addresses match the chain/);
+    await books.send(books.project.addresses[1] ?? '', 9_000_003n);
+    await books.record(() => true);
+    const odd = await desk.untilEnded(await desk.start('reconcile'));
+    expect(textOf(odd)).toMatch(/1 of 2 addresses match the chain/);
+    expect(textOf(odd)).toMatch(/quittance chain repair --network devnet --from \d+ --to \d+/);
+    expect(textOf(odd)).toMatch(/T\w{4}…\w{5} [\d.-]+ [\d.-]+ 9\.000003/);
+  },
+);
 
 test('a job is stopped by who may start it, at once, and says how far it came', async () => {
   release = desk.hold(10);

@@ -15,6 +15,7 @@ import {
   type TestService,
   untilServed,
 } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { created, expectProblem, get, order, post } from './ask.ts';
 import { runSql } from './sql.ts';
 
@@ -212,42 +213,48 @@ function mistakesWith(micro: bigint): bigint[] {
 }
 
 describe('at 100 % occupancy', () => {
-  test('900 invoices of one amount take exactly the 900 code words of its cent, and the next is refused', async () => {
-    const project = await createTestProject(service.db);
-    const payables: string[] = [];
-    for (let batch = 0; batch < 18; batch++) {
-      const replies = await Promise.all(Array.from({ length: 50 }, () => servedPost(project, '25.00')));
-      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
-    }
-    expectProblem(await post(service, { project, body: order({ amount: '25.00' }) }), 409, 'AMOUNT_UNAVAILABLE');
-    const rows = await runSql(service, 'select payable_micro::text as micro from invoices where project_id = $1', [
-      project.id,
-    ]);
-    for (const { micro } of rows) payables.push(String(micro));
-    const words = Array.from({ length: 10_000 }, (_, tail) => String(25_000_000 + tail)).filter(isDamm);
-    expect(words).toHaveLength(900);
-    expect(words.slice(0, 3)).toEqual(['25000009', '25000014', '25000023']);
-    expect(payables.toSorted()).toEqual(words);
-  });
+  longTest(
+    '900 invoices of one amount take exactly the 900 code words of its cent, and the next is refused',
+    async () => {
+      const project = await createTestProject(service.db);
+      const payables: string[] = [];
+      for (let batch = 0; batch < 18; batch++) {
+        const replies = await Promise.all(Array.from({ length: 50 }, () => servedPost(project, '25.00')));
+        expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
+      }
+      expectProblem(await post(service, { project, body: order({ amount: '25.00' }) }), 409, 'AMOUNT_UNAVAILABLE');
+      const rows = await runSql(service, 'select payable_micro::text as micro from invoices where project_id = $1', [
+        project.id,
+      ]);
+      for (const { micro } of rows) payables.push(String(micro));
+      const words = Array.from({ length: 10_000 }, (_, tail) => String(25_000_000 + tail)).filter(isDamm);
+      expect(words).toHaveLength(900);
+      expect(words.slice(0, 3)).toEqual(['25000009', '25000014', '25000023']);
+      expect(payables.toSorted()).toEqual(words);
+    },
+  );
 
-  test('no mistake with one invoice is the amount of another, in a shop of prices that differ by such mistakes', async () => {
-    const project = await createTestProject(service.db, { maxSurchargeMicro: 500n });
-    const prices = ['25', '24', '26', '52', '2.5', '250', '25.1', '15', '20', '19', '5', '2', '0.25', '25.0001'];
-    for (const amount of prices) {
-      const replies = await Promise.all(Array.from({ length: 46 }, () => servedPost(project, amount)));
-      expect(replies.filter(({ status }) => status === 409).length, amount).toBeGreaterThan(0);
-    }
-    const rows = await runSql(service, 'select payable_micro::text as micro from invoices where project_id = $1', [
-      project.id,
-    ]);
-    const reserved = new Set(rows.map(({ micro }) => BigInt(String(micro))));
-    expect(reserved.size).toBe(rows.length);
-    expect(reserved.size).toBeGreaterThan(500);
-    const hits = [...reserved].flatMap((micro) =>
-      mistakesWith(micro)
-        .filter((mistake) => reserved.has(mistake))
-        .map((mistake) => [micro, mistake]),
-    );
-    expect(hits).toEqual([]);
-  });
+  longTest(
+    'no mistake with one invoice is the amount of another, in a shop of prices that differ by such mistakes',
+    async () => {
+      const project = await createTestProject(service.db, { maxSurchargeMicro: 500n });
+      const prices = ['25', '24', '26', '52', '2.5', '250', '25.1', '15', '20', '19', '5', '2', '0.25', '25.0001'];
+      for (const amount of prices) {
+        const replies = await Promise.all(Array.from({ length: 46 }, () => servedPost(project, amount)));
+        expect(replies.filter(({ status }) => status === 409).length, amount).toBeGreaterThan(0);
+      }
+      const rows = await runSql(service, 'select payable_micro::text as micro from invoices where project_id = $1', [
+        project.id,
+      ]);
+      const reserved = new Set(rows.map(({ micro }) => BigInt(String(micro))));
+      expect(reserved.size).toBe(rows.length);
+      expect(reserved.size).toBeGreaterThan(500);
+      const hits = [...reserved].flatMap((micro) =>
+        mistakesWith(micro)
+          .filter((mistake) => reserved.has(mistake))
+          .map((mistake) => [micro, mistake]),
+      );
+      expect(hits).toEqual([]);
+    },
+  );
 });

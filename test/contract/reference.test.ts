@@ -5,6 +5,7 @@ import { plainText, rawHtml } from '../../src/faces/web/html.ts';
 import { PROBLEMS } from '../../src/faces/web/problem.ts';
 import { canRun, runExample } from '../support/run-example.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { ask, expectProblem, get, type Reply } from './ask.ts';
 import { addKey } from './keys.ts';
 
@@ -123,7 +124,7 @@ describe('an example, run as it stands on the page', () => {
     expect(body).toEqual(invoice);
   });
 
-  test('every other one is understood', async () => {
+  longTest('every other one is understood', async () => {
     await runs('js', 'createInvoice');
     const answers = await Promise.all(
       operations().map(async ({ details }) => [

@@ -3,6 +3,7 @@ import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import { TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import { expect, test } from 'vitest';
 import { askNode, askNodeText, payerOf, startTestDevnet } from '../support/devnet.ts';
+import { longTest } from '../support/some-cases.ts';
 import { readBlock } from './read-block.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
@@ -136,7 +137,7 @@ test('the range ends at the head, tags name blocks, and blocks above the head ar
   expect(await asked({ fromBlock: hex(head + 1), toBlock: hex(head + 9) })).toEqual([]);
 });
 
-test('the last block of a range may be 5,000 above the first, and not one more', async () => {
+longTest('the last block of a range may be 5,000 above the first, and not one more', async () => {
   const devnet = await startTestDevnet();
   devnet.mine(5_001);
   const head = devnet.head().number;
@@ -149,7 +150,7 @@ test('the last block of a range may be 5,000 above the first, and not one more',
   });
 });
 
-test('more than 10,000 logs are an error, and 10,000 are not', async () => {
+longTest('more than 10,000 logs are an error, and 10,000 are not', async () => {
   const devnet = await startTestDevnet();
   const payer = payerOf(devnet);
   const [token, multisendContract] = [devnet.usdtContract, devnet.multisendContract];

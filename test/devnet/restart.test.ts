@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Devnet } from '@quittance/devnet';
 import { expect, onTestFinished, test } from 'vitest';
 import { askNode, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
+import { longTest } from '../support/some-cases.ts';
 
 const RECIPIENT = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 
@@ -57,7 +58,7 @@ test('a network that is killed has lost nothing it served', async () => {
   expect(await seen(after)).toEqual(expected);
 });
 
-test('a network that is killed while it makes blocks has kept every block it showed', async () => {
+longTest('a network that is killed while it makes blocks has kept every block it showed', async () => {
   const dataDir = temporaryDirectory();
   const program = `
     import { startDevnet } from ${JSON.stringify(new URL('../../packages/devnet/src/index.ts', import.meta.url).href)};
@@ -103,7 +104,7 @@ test('a line that was being written at the end is cut off, wherever it was torn'
   }
 });
 
-test('snapshots change nothing: with, without and with an outdated one the chain is the same', async () => {
+longTest('snapshots change nothing: with, without and with an outdated one the chain is the same', async () => {
   const dataDir = temporaryDirectory();
   const first = await history(dataDir);
   first.mine(600);

@@ -12,6 +12,7 @@ import { recordActions } from '../../src/faces/operator/record-actions.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { newFolder } from '../support/ledger-copies.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { examine, expectNamed, pastGuards, settingsOf, told } from './doctored.ts';
 
 const HOUR_MS = 3_600_000;
@@ -79,7 +80,7 @@ test('a scheduled backup is good, until it is older than 26 hours, damaged or go
   await expectNamed(service, { ...damaged, state: 'warning', fix: /mount its disk/ });
 });
 
-test('one that nobody here can open is known by its digest', async () => {
+longTest('one that nobody here can open is known by its digest', async () => {
   const { service, directory } = await startService();
   const path = (await makeOne(service, directory, [(await createAgePair()).recipient])) ?? expect.fail('none was made');
   expect(told(await examine(service, scheduled(directory)), 'backup-verified')).toMatchObject({
@@ -94,7 +95,7 @@ test('one that nobody here can open is known by its digest', async () => {
   });
 });
 
-test('one that does not verify is no backup: the one before it is still the newest', async () => {
+longTest('one that does not verify is no backup: the one before it is still the newest', async () => {
   const { service, directory } = await startService();
   const made = { projectId: null, action: 'project.created', subject: 'shop', detail: {} } as const;
   await recordActions(service.db, commandActor('anna'), unixMs(Date.now()), [made]);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
+import { longTest } from '../support/some-cases.ts';
 import { copyProject } from './project-copy.ts';
 import {
   IS_LINUX,
@@ -21,7 +22,7 @@ import {
 const log = createLogger({ level: 'silent' });
 
 describe.skipIf(!IS_LINUX)('a first start that is killed', () => {
-  test('in the middle of initdb leaves nothing that the next start trips over', async () => {
+  longTest('in the middle of initdb leaves nothing that the next start trips over', async () => {
     const dataDir = await makeDirectory();
     const isDone = () => existsSync(join(dataDir, 'postgres'));
     const startAndKill = async (part: string) => {
@@ -122,7 +123,7 @@ describe('a start that cannot succeed says why and what to do, and leaves no pro
     });
   });
 
-  test('a full disk, at the first start and at a later one', async ({ skip }) => {
+  longTest('a full disk, at the first start and at a later one', async ({ skip }) => {
     const disk = join(await makeDirectory(), 'disk');
     await mkdir(disk);
     try {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { readRunningPostgres } from '../../src/core/store/embedded/connection.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
+import { longTest } from '../support/some-cases.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
 
@@ -95,76 +96,84 @@ describe('a running embedded PostgreSQL', () => {
   });
 });
 
-test('stopping leaves no process and no socket, may be done twice, and the data is there after the next start', async () => {
-  const dataDir = await makeDirectory();
-  const onExit = vi.fn();
-  const first = await startEmbeddedPostgres({ dataDir, log, onExit });
-  await query(first.owner, 'create table kept (value text)');
-  await query(first.owner, "insert into kept (value) values ('here')");
-  await Promise.all([first.stop(), first.stop()]);
-  await first.stop();
-  expect(existsSync(first.connection.host)).toBe(false);
-  expect(await readRunningPostgres(dataDir)).toBeNull();
-  if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
+longTest(
+  'stopping leaves no process and no socket, may be done twice, and the data is there after the next start',
+  async () => {
+    const dataDir = await makeDirectory();
+    const onExit = vi.fn();
+    const first = await startEmbeddedPostgres({ dataDir, log, onExit });
+    await query(first.owner, 'create table kept (value text)');
+    await query(first.owner, "insert into kept (value) values ('here')");
+    await Promise.all([first.stop(), first.stop()]);
+    await first.stop();
+    expect(existsSync(first.connection.host)).toBe(false);
+    expect(await readRunningPostgres(dataDir)).toBeNull();
+    if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
 
-  // An over-long log is truncated at the start.
-  await appendFile(join(dataDir, 'postgres', 'postgres.log'), `${'x'.repeat(1023)}\n`.repeat(11 * 1024));
-  const second = await startEmbeddedPostgres({ dataDir, log, onExit });
-  expect(await query(second.owner, 'select value from kept')).toEqual([{ value: 'here' }]);
-  expect((await stat(join(dataDir, 'postgres', 'postgres.log'))).size).toBeLessThan(2 * 1024 * 1024);
-  await second.stop();
-  expect(onExit).not.toHaveBeenCalled();
+    // An over-long log is truncated at the start.
+    await appendFile(join(dataDir, 'postgres', 'postgres.log'), `${'x'.repeat(1023)}\n`.repeat(11 * 1024));
+    const second = await startEmbeddedPostgres({ dataDir, log, onExit });
+    expect(await query(second.owner, 'select value from kept')).toEqual([{ value: 'here' }]);
+    expect((await stat(join(dataDir, 'postgres', 'postgres.log'))).size).toBeLessThan(2 * 1024 * 1024);
+    await second.stop();
+    expect(onExit).not.toHaveBeenCalled();
 
-  // The password file was lost, so the owner of the files gets a new password.
-  await rm(join(dataDir, 'postgres.password'));
-  const third = await startEmbeddedPostgres({ dataDir, log });
-  expect(third.owner.password).not.toBe(first.owner.password);
-  expect(await query(third.owner, 'select value from kept')).toEqual([{ value: 'here' }]);
-  await third.stop();
+    // The password file was lost, so the owner of the files gets a new password.
+    await rm(join(dataDir, 'postgres.password'));
+    const third = await startEmbeddedPostgres({ dataDir, log });
+    expect(third.owner.password).not.toBe(first.owner.password);
+    expect(await query(third.owner, 'select value from kept')).toEqual([{ value: 'here' }]);
+    await third.stop();
 
-  // The password file was mixed up: the error is clear, and the solution that it names works.
-  await writeFile(join(dataDir, 'postgres.password'), 'of another database\n');
-  await expect(startEmbeddedPostgres({ dataDir, log })).rejects.toMatchObject({
-    code: 'EMBEDDED_FAILED',
-    message: expect.stringMatching(/password authentication failed.*delete it and start again/),
-  });
-  if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
-});
+    // The password file was mixed up: the error is clear, and the solution that it names works.
+    await writeFile(join(dataDir, 'postgres.password'), 'of another database\n');
+    await expect(startEmbeddedPostgres({ dataDir, log })).rejects.toMatchObject({
+      code: 'EMBEDDED_FAILED',
+      message: expect.stringMatching(/password authentication failed.*delete it and start again/),
+    });
+    if (IS_LINUX) expect(await processesOf(dataDir)).toEqual([]);
+  },
+);
 
-test('the service and commands work as a user who owns nothing and runs no program of the server, also over a directory of before', async () => {
-  const dataDir = await makeDirectory();
-  const first = await startEmbeddedPostgres({ dataDir, log });
-  // As left by a release with only one database user.
-  await query(first.owner, 'drop role quittance_service; drop role quittance_runtime');
-  await first.stop();
-  const { connection, owner, stop } = await startEmbeddedPostgres({ dataDir, log });
-  expect(await readRunningPostgres(dataDir)).toEqual(connection);
-  const roles = `select rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls from pg_roles
+longTest(
+  'the service and commands work as a user who owns nothing and runs no program of the server, also over a directory of before',
+  async () => {
+    const dataDir = await makeDirectory();
+    const first = await startEmbeddedPostgres({ dataDir, log });
+    // As left by a release with only one database user.
+    await query(first.owner, 'drop role quittance_service; drop role quittance_runtime');
+    await first.stop();
+    const { connection, owner, stop } = await startEmbeddedPostgres({ dataDir, log });
+    expect(await readRunningPostgres(dataDir)).toEqual(connection);
+    const roles = `select rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls from pg_roles
     where rolname in (current_user, 'quittance_runtime') order by rolname`;
-  const rights = {
-    rolsuper: false,
-    rolcreaterole: false,
-    rolcreatedb: false,
-    rolreplication: false,
-    rolbypassrls: false,
-  };
-  expect(await query(connection, roles)).toEqual([
-    { rolname: 'quittance_runtime', ...rights },
-    { rolname: 'quittance_service', ...rights },
-  ]);
-  for (const text of [
-    `copy (select 1) to program 'true'`,
-    'create table mine (id integer)',
-    'select rolpassword from pg_authid',
-    'alter system set archive_mode = on',
-  ]) {
-    await expect(query(connection, text), text).rejects.toMatchObject({ code: '42501' });
-  }
-  // Neither password opens the other's account.
-  await expect(query({ ...owner, password: connection.password }, 'select 1')).rejects.toThrow(/authentication failed/);
-  expect(await readFile(join(dataDir, 'postgres.json'), 'utf8')).not.toContain(owner.password);
-  await stop();
-});
+    const rights = {
+      rolsuper: false,
+      rolcreaterole: false,
+      rolcreatedb: false,
+      rolreplication: false,
+      rolbypassrls: false,
+    };
+    expect(await query(connection, roles)).toEqual([
+      { rolname: 'quittance_runtime', ...rights },
+      { rolname: 'quittance_service', ...rights },
+    ]);
+    for (const text of [
+      `copy (select 1) to program 'true'`,
+      'create table mine (id integer)',
+      'select rolpassword from pg_authid',
+      'alter system set archive_mode = on',
+    ]) {
+      await expect(query(connection, text), text).rejects.toMatchObject({ code: '42501' });
+    }
+    // Neither password opens the other's account.
+    await expect(query({ ...owner, password: connection.password }, 'select 1')).rejects.toThrow(
+      /authentication failed/,
+    );
+    expect(await readFile(join(dataDir, 'postgres.json'), 'utf8')).not.toContain(owner.password);
+    await stop();
+  },
+);
 
 test('a temporary directory with a long path gives way to /tmp, for a socket has room for 100 bytes', async () => {
   const long = join(inject('runDirectory'), 'x'.repeat(100));

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { longTest } from '../support/some-cases.ts';
 import { REACHABLE_SCRIPT } from './project-copy.ts';
 import {
   IS_LINUX,
@@ -41,7 +42,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
     return { postmaster, guardian: Math.min(...shells), shells };
   }
 
-  test('when Node is killed, PostgreSQL shuts down cleanly and removes its socket', async () => {
+  longTest('when Node is killed, PostgreSQL shuts down cleanly and removes its socket', async () => {
     server = spawnServer(dataDir);
     const { host } = await ready(server);
     process.kill(server.pid, 'SIGKILL');
@@ -87,7 +88,7 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
     expect(existsSync(host)).toBe(false);
   });
 
-  test('when its guardian is killed, Node stops PostgreSQL and learns it', async () => {
+  longTest('when its guardian is killed, Node stops PostgreSQL and learns it', async () => {
     server = spawnServer(dataDir);
     const { host } = await ready(server);
     process.kill((await findProcesses()).guardian, 'SIGKILL');
@@ -113,32 +114,35 @@ describe.skipIf(!IS_LINUX)('no PostgreSQL outlives its Quittance', () => {
     await stop(server);
   });
 
-  test('what was acknowledged before a kill in the middle of writing is there afterwards, even when PostgreSQL is killed too', async () => {
-    for (const killsPostgres of [false, true]) {
-      server = spawnServer(dataDir);
-      const connection = await ready(server);
-      await query(connection, 'create table if not exists written (value bigint primary key)');
-      const [{ next } = { next: 1 }] = await query(
-        connection,
-        'select coalesce(max(value), 0)::integer + 1 as next from written',
-      );
-      const acknowledged = await writeUntilKilled(connection, Number(next), async () => {
-        const { postmaster } = await findProcesses();
-        process.kill(server.pid, 'SIGKILL');
-        if (killsPostgres) process.kill(postmaster, 'SIGKILL');
-      });
-      await server.ended;
-      server = spawnServer(dataDir);
-      const [row] = await query(
-        await ready(server),
-        'select count(*)::integer as count, max(value)::integer as last from written',
-      );
-      // The last one may have been written without its acknowledgement arriving.
-      expect([acknowledged, acknowledged + 1]).toContain(row?.['last']);
-      expect(row?.['count']).toBe(row?.['last']);
-      await stop(server);
-    }
-  });
+  longTest(
+    'what was acknowledged before a kill in the middle of writing is there afterwards, even when PostgreSQL is killed too',
+    async () => {
+      for (const killsPostgres of [false, true]) {
+        server = spawnServer(dataDir);
+        const connection = await ready(server);
+        await query(connection, 'create table if not exists written (value bigint primary key)');
+        const [{ next } = { next: 1 }] = await query(
+          connection,
+          'select coalesce(max(value), 0)::integer + 1 as next from written',
+        );
+        const acknowledged = await writeUntilKilled(connection, Number(next), async () => {
+          const { postmaster } = await findProcesses();
+          process.kill(server.pid, 'SIGKILL');
+          if (killsPostgres) process.kill(postmaster, 'SIGKILL');
+        });
+        await server.ended;
+        server = spawnServer(dataDir);
+        const [row] = await query(
+          await ready(server),
+          'select count(*)::integer as count, max(value)::integer as last from written',
+        );
+        // The last one may have been written without its acknowledgement arriving.
+        expect([acknowledged, acknowledged + 1]).toContain(row?.['last']);
+        expect(row?.['count']).toBe(row?.['last']);
+        await stop(server);
+      }
+    },
+  );
 
   test('a Node that ends without stopping it takes it along', async () => {
     const child = spawn(process.execPath, [REACHABLE_SCRIPT, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });

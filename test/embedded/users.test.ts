@@ -22,6 +22,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { removeSharedHome } from '../../src/core/store/embedded/cluster.ts';
 import { startEmbeddedPostgres } from '../../src/core/store/embedded/embedded.ts';
 import { withScratch } from '../../src/faces/operator/backup/verify-backup.ts';
+import { longTest } from '../support/some-cases.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, IS_ROOT, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
@@ -43,7 +44,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     await stop(server);
   });
 
-  test('takes over the database of an ordinary user as that user, who can go on with it afterwards', async () => {
+  longTest('takes over the database of an ordinary user as that user, who can go on with it afterwards', async () => {
     const dataDir = await makeDirectory();
     await chown(dataDir, NOBODY, NOBODY);
     for (const [round, owner] of [{ uid: NOBODY, gid: NOBODY }, {}, { uid: NOBODY, gid: NOBODY }].entries()) {
@@ -56,7 +57,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     }
   });
 
-  test('refuses the database of root’s own files, and says how to give it away', async () => {
+  longTest('refuses the database of root’s own files, and says how to give it away', async () => {
     const dataDir = await makeDirectory();
     await stop(await started(dataDir));
     await chown(join(dataDir, 'postgres'), 0, 0);
@@ -78,30 +79,33 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     });
   });
 
-  test('root removes of the scratch databases in the temporary directory its own alone, and what is another user’s by their rights', async () => {
-    const shared = await makeDirectory(0o777);
-    vi.stubEnv('TMPDIR', shared);
-    const of = (name: string) => join(shared, `quittance-verify-2147483646-${name}`);
-    const [own, strangers, link, mixed] = [of('own'), of('strangers'), of('link'), of('mixed')];
-    const victim = await makeDirectory(0o700);
-    await writeFile(join(victim, 'books'), 'kept');
-    for (const path of [own, strangers]) await mkdir(join(path, 'data'), { recursive: true });
-    await chown(strangers, NOBODY, NOBODY);
-    await symlink(victim, link);
-    const cluster = join(mixed, 'shared', 'cluster');
-    await mkdir(join(cluster, 'roots', 'more'), { recursive: true });
-    await chown(cluster, NOBODY, NOBODY);
-    await withScratch(
-      { log: createLogger({ level: 'warn', destination: process.stderr }), needsOwnUser: false },
-      async () => undefined,
-    );
-    vi.unstubAllEnvs();
-    expect((await readdir(shared)).filter((name) => name.startsWith('quittance-verify-')).sort()).toEqual(
-      [link, mixed, strangers].map((path) => basename(path)),
-    );
-    expect(existsSync(join(cluster, 'roots', 'more'))).toBe(true);
-    expect(await readFile(join(victim, 'books'), 'utf8')).toBe('kept');
-  });
+  longTest(
+    'root removes of the scratch databases in the temporary directory its own alone, and what is another user’s by their rights',
+    async () => {
+      const shared = await makeDirectory(0o777);
+      vi.stubEnv('TMPDIR', shared);
+      const of = (name: string) => join(shared, `quittance-verify-2147483646-${name}`);
+      const [own, strangers, link, mixed] = [of('own'), of('strangers'), of('link'), of('mixed')];
+      const victim = await makeDirectory(0o700);
+      await writeFile(join(victim, 'books'), 'kept');
+      for (const path of [own, strangers]) await mkdir(join(path, 'data'), { recursive: true });
+      await chown(strangers, NOBODY, NOBODY);
+      await symlink(victim, link);
+      const cluster = join(mixed, 'shared', 'cluster');
+      await mkdir(join(cluster, 'roots', 'more'), { recursive: true });
+      await chown(cluster, NOBODY, NOBODY);
+      await withScratch(
+        { log: createLogger({ level: 'warn', destination: process.stderr }), needsOwnUser: false },
+        async () => undefined,
+      );
+      vi.unstubAllEnvs();
+      expect((await readdir(shared)).filter((name) => name.startsWith('quittance-verify-')).sort()).toEqual(
+        [link, mixed, strangers].map((path) => basename(path)),
+      );
+      expect(existsSync(join(cluster, 'roots', 'more'))).toBe(true);
+      expect(await readFile(join(victim, 'books'), 'utf8')).toBe('kept');
+    },
+  );
 
   describe('believes nothing that its user can write', () => {
     let dataDir: string;
@@ -174,23 +178,26 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     });
   });
 
-  test('a main network is refused the user nobody, and told how to make another; the sandbox is warned', async () => {
-    const dataDir = await makeDirectory();
-    await chown(dataDir, NOBODY, NOBODY);
-    const earlier = spawnServer(dataDir, { uid: NOBODY, gid: NOBODY });
-    await ready(earlier);
-    await stop(earlier);
-    const lines: string[] = [];
-    const log = createLogger({ level: 'warn', destination: { write: (line: string) => void lines.push(line) } });
-    await expect(startEmbeddedPostgres({ dataDir, log, needsOwnUser: true })).rejects.toMatchObject({
-      code: 'EMBEDDED_UNSUPPORTED',
-      message: expect.stringMatching(/mainnet.*useradd --system.*chown -R quittance: .*postgres/),
-    });
-    expect(lines).toEqual([]);
-    const postgres = await startEmbeddedPostgres({ dataDir, log });
-    await postgres.stop();
-    expect(lines.join('')).toContain('could read and change the database');
-  });
+  longTest(
+    'a main network is refused the user nobody, and told how to make another; the sandbox is warned',
+    async () => {
+      const dataDir = await makeDirectory();
+      await chown(dataDir, NOBODY, NOBODY);
+      const earlier = spawnServer(dataDir, { uid: NOBODY, gid: NOBODY });
+      await ready(earlier);
+      await stop(earlier);
+      const lines: string[] = [];
+      const log = createLogger({ level: 'warn', destination: { write: (line: string) => void lines.push(line) } });
+      await expect(startEmbeddedPostgres({ dataDir, log, needsOwnUser: true })).rejects.toMatchObject({
+        code: 'EMBEDDED_UNSUPPORTED',
+        message: expect.stringMatching(/mainnet.*useradd --system.*chown -R quittance: .*postgres/),
+      });
+      expect(lines).toEqual([]);
+      const postgres = await startEmbeddedPostgres({ dataDir, log });
+      await postgres.stop();
+      expect(lines.join('')).toContain('could read and change the database');
+    },
+  );
 
   async function started(dataDir: string, script?: string) {
     const server = spawnServer(dataDir, script ? { script } : {});
@@ -264,7 +271,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       });
     });
 
-    test('databases whose data directory is gone are listed and deleted, and no other one', async () => {
+    longTest('databases whose data directory is gone are listed and deleted, and no other one', async () => {
       const dirs = ['gone', 'kept', 'running', 'unrecorded'].map((name) => join(home, name));
       const [gone = '', kept = '', running = '', unrecorded = ''] = dirs;
       const placeOf = async (dataDir: string) => (await readFile(join(dataDir, 'postgres.location'), 'utf8')).trim();
@@ -342,29 +349,32 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     });
   });
 
-  test('an ordinary user whose packages are read-only and lack their links runs from a copy in the temporary directory', async () => {
-    const home = await makeDirectory(0o755);
-    const script = await copyProject(home, { hasBinaries: true });
-    const lib = join(nativePath(home), 'lib');
-    for (const { target } of JSON.parse(await readFile(join(nativePath(home), 'pg-symlinks.json'), 'utf8'))) {
-      await rm(join(lib, '..', '..', target), { force: true });
-    }
-    const temporary = join(home, 'tmp');
-    await mkdir(temporary);
-    await chmod(temporary, 0o777);
-    const dataDir = join(home, 'data');
-    await mkdir(dataDir);
-    await chown(dataDir, NOBODY, NOBODY);
-    const server = spawnServer(dataDir, { uid: NOBODY, gid: NOBODY, script, env: { TMPDIR: temporary } });
-    await ready(server);
-    await stop(server);
-    expect(await readdir(join(temporary, `quittance-${NOBODY}`))).toEqual([expect.stringMatching(/^postgres-18/)]);
-    // As root, the links can be created where they belong.
-    await stop(await started(join(home, 'second'), script));
-    expect((await readdir(lib)).filter((name) => name.startsWith('libpq.so'))).toEqual([
-      'libpq.so',
-      'libpq.so.5',
-      'libpq.so.5.18',
-    ]);
-  });
+  longTest(
+    'an ordinary user whose packages are read-only and lack their links runs from a copy in the temporary directory',
+    async () => {
+      const home = await makeDirectory(0o755);
+      const script = await copyProject(home, { hasBinaries: true });
+      const lib = join(nativePath(home), 'lib');
+      for (const { target } of JSON.parse(await readFile(join(nativePath(home), 'pg-symlinks.json'), 'utf8'))) {
+        await rm(join(lib, '..', '..', target), { force: true });
+      }
+      const temporary = join(home, 'tmp');
+      await mkdir(temporary);
+      await chmod(temporary, 0o777);
+      const dataDir = join(home, 'data');
+      await mkdir(dataDir);
+      await chown(dataDir, NOBODY, NOBODY);
+      const server = spawnServer(dataDir, { uid: NOBODY, gid: NOBODY, script, env: { TMPDIR: temporary } });
+      await ready(server);
+      await stop(server);
+      expect(await readdir(join(temporary, `quittance-${NOBODY}`))).toEqual([expect.stringMatching(/^postgres-18/)]);
+      // As root, the links can be created where they belong.
+      await stop(await started(join(home, 'second'), script));
+      expect((await readdir(lib)).filter((name) => name.startsWith('libpq.so'))).toEqual([
+        'libpq.so',
+        'libpq.so.5',
+        'libpq.so.5.18',
+      ]);
+    },
+  );
 });

@@ -24,6 +24,7 @@ import {
   untilStatus,
   untilTold,
 } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 
 /** Blocks are a millisecond apart, so that the orders' deadlines stay where the test puts them. */
 const QUICK = { stepMs: 1 };
@@ -138,24 +139,27 @@ describe.each([
   });
 });
 
-test('progress is told while catching up: how fast and how much is left, in the status and the metrics', async () => {
-  await missMuch(1);
-  await service.restart();
-  await eventually(
-    () => metricOf(service, 'quittance_chain_catch_up_blocks_per_second'),
-    (rate) => rate > 0,
-  );
-  await eventually(
-    () => findChainStatus(service.db, 'devnet'),
-    (found) => typeof found?.status.catchUp?.secondsLeft === 'number',
-  );
-  await untilExamined(service);
-  expect(await metricOf(service, 'quittance_chain_catch_up_seconds_left')).toBe(0);
-  await eventually(
-    () => findChainStatus(service.db, 'devnet'),
-    (found) => found?.status.catchUp === null && found.status.processedNumber === service.devnet.solid().number,
-  );
-});
+longTest(
+  'progress is told while catching up: how fast and how much is left, in the status and the metrics',
+  async () => {
+    await missMuch(1);
+    await service.restart();
+    await eventually(
+      () => metricOf(service, 'quittance_chain_catch_up_blocks_per_second'),
+      (rate) => rate > 0,
+    );
+    await eventually(
+      () => findChainStatus(service.db, 'devnet'),
+      (found) => typeof found?.status.catchUp?.secondsLeft === 'number',
+    );
+    await untilExamined(service);
+    expect(await metricOf(service, 'quittance_chain_catch_up_seconds_left')).toBe(0);
+    await eventually(
+      () => findChainStatus(service.db, 'devnet'),
+      (found) => found?.status.catchUp === null && found.status.processedNumber === service.devnet.solid().number,
+    );
+  },
+);
 
 test('behind the head, blocks that were read together with one that cannot be verified do not wait for it', async () => {
   service = await startTestService({ addressCount: 3 });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isRunning } from '../../src/core/runtime/processes.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 
 let dataDir: string;
 let sandbox: SandboxProcess;
@@ -48,7 +49,7 @@ test('after kill -9 no process of ours is left', async () => {
   );
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
+test.each(someCases(['SIGTERM', 'SIGINT'] as const, 2))(
   '%s stops everything within 10 s, and the next start goes on',
   async (signal) => {
     const { body } = await create('order-1');

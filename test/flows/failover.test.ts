@@ -20,6 +20,7 @@ import {
   startTestService,
   type TestService,
 } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 
 let service: TestService | null = null;
 afterEach(async () => {
@@ -60,7 +61,7 @@ async function watchBlocks(running: TestService, count: number): Promise<Sight[]
 }
 
 describe.concurrent('blocks come by themselves, and the preferred one of three nodes', () => {
-  test.for(['hang', 'reset', 'unavailable-503', 'limited-429', 'lag'] as const)(
+  test.for(someCases(['hang', 'unavailable-503', 'limited-429', 'reset', 'lag'] as const, 3))(
     'answers with %s: each block is examined before the second one after it, nobody is blind, and the node is used again when it is well',
     async (kind, { onTestFinished }) => {
       const running = await startTestService({ nodeCount: 3, blockMs: BLOCK_MS });

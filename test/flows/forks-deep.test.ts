@@ -10,6 +10,7 @@ import {
   untilPaid,
 } from '../support/chain-view.ts';
 import { startTestService, type TestService, untilStatus } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 import { type Networks, networksOf, startTwin } from '../support/twin.ts';
 
 const QUICK = { stepMs: 1 };
@@ -24,7 +25,7 @@ describe('27 producers', () => {
   });
   afterAll(() => service.stop());
 
-  test.each([1, 2, 5, 17])(
+  test.each(someCases([17, 1, 2, 5], 2))(
     'a fork of %i blocks: what lies below stays, what was orphaned returns to PENDING or moves, and each is paid once',
     async (depth) => {
       const kept = await orderPaidAtHead(service);

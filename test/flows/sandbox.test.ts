@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SOURCE_COMMAND } from '../support/command.ts';
 import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -174,16 +175,19 @@ test('a project, key, address and webhook that are added while the sandbox runs 
   expect(answer.status).toBe(201);
 });
 
-test('a database that dies by itself ends the sandbox with the reason and an error code, and the next start goes on', async () => {
-  const { invoiceId } = await create('order-before-death');
-  process.kill(sandbox.postgresPid, 'SIGKILL');
-  expect(await sandbox.ended).toBe(1);
-  expect(sandbox.output()).toMatch(/error: The embedded PostgreSQL in .* ended .*Start Quittance again/);
-  sandbox = await startSandboxProcess(dataDir);
-  expect((await read(invoiceId)).externalId).toBe('order-before-death');
-});
+longTest(
+  'a database that dies by itself ends the sandbox with the reason and an error code, and the next start goes on',
+  async () => {
+    const { invoiceId } = await create('order-before-death');
+    process.kill(sandbox.postgresPid, 'SIGKILL');
+    expect(await sandbox.ended).toBe(1);
+    expect(sandbox.output()).toMatch(/error: The embedded PostgreSQL in .* ended .*Start Quittance again/);
+    sandbox = await startSandboxProcess(dataDir);
+    expect((await read(invoiceId)).externalId).toBe('order-before-death');
+  },
+);
 
-test('a data directory of a release without retired addresses gets one, and keeps the rest', async () => {
+longTest('a data directory of a release without retired addresses gets one, and keeps the rest', async () => {
   const before = sandbox.file;
   await sandbox.end('SIGINT');
   const path = join(dataDir, 'sandbox-secrets.json');

@@ -17,6 +17,7 @@ import { startBackupSchedule } from '../../src/faces/operator/backup/backup-sche
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
 import { createTestProject, eventually, startTestService } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -96,42 +97,45 @@ test('a backup that a person asked for is made at once, and once', async () => {
   await untilKept(folder, [1, 2, 3]);
 });
 
-test('a requested backup that fails verification is an alarm, and is retried until it is good, also by another process', async () => {
-  const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
-  const first = start(ledger, folder);
-  await untilKept(folder, [1]);
-  await ledger.client.query('set session_replication_role = replica');
-  const [row] = (await ledger.client.query('select seq, acted_by from operator_actions order by seq limit 1')).rows;
-  const rename = (name: string) =>
-    ledger.client.query('update operator_actions set acted_by = $2 where seq = $1', [row?.seq, name]);
-  await rename('nobody');
-  const made = async () =>
-    (await ledger.client.query(`select from operator_actions where action = 'backup.created'`)).rowCount ?? 0;
-  await requestBackup({ db: ledger.db, now: () => unixMs(Date.now()) }, commandActor('ann'));
-  const fails = async (process: typeof first, times: number) => {
-    await eventually(made, (count) => count >= times);
+longTest(
+  'a requested backup that fails verification is an alarm, and is retried until it is good, also by another process',
+  async () => {
+    const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
+    const first = start(ledger, folder);
+    await untilKept(folder, [1]);
+    await ledger.client.query('set session_replication_role = replica');
+    const [row] = (await ledger.client.query('select seq, acted_by from operator_actions order by seq limit 1')).rows;
+    const rename = (name: string) =>
+      ledger.client.query('update operator_actions set acted_by = $2 where seq = $1', [row?.seq, name]);
+    await rename('nobody');
+    const made = async () =>
+      (await ledger.client.query(`select from operator_actions where action = 'backup.created'`)).rowCount ?? 0;
+    await requestBackup({ db: ledger.db, now: () => unixMs(Date.now()) }, commandActor('ann'));
+    const fails = async (process: typeof first, times: number) => {
+      await eventually(made, (count) => count >= times);
+      await eventually(
+        () => alarmsOf(ledger),
+        (open) => open.includes('backup-failed'),
+      );
+      await process.stop();
+      expect(await alarmsOf(ledger)).toContain('backup-failed');
+    };
+    await fails(first, 4);
+    await fails(start(ledger, folder), (await made()) + 2);
+    await rename(row?.acted_by);
+    start(ledger, folder);
+    await eventually(
+      () => kept(folder),
+      ({ length }) => length === 2,
+    );
     await eventually(
       () => alarmsOf(ledger),
-      (open) => open.includes('backup-failed'),
+      ({ length }) => length === 0,
     );
-    await process.stop();
-    expect(await alarmsOf(ledger)).toContain('backup-failed');
-  };
-  await fails(first, 4);
-  await fails(start(ledger, folder), (await made()) + 2);
-  await rename(row?.acted_by);
-  start(ledger, folder);
-  await eventually(
-    () => kept(folder),
-    ({ length }) => length === 2,
-  );
-  await eventually(
-    () => alarmsOf(ledger),
-    ({ length }) => length === 0,
-  );
-});
+  },
+);
 
-test('a backup that hangs does not hide that the newest one is too old', async () => {
+longTest('a backup that hangs does not hide that the newest one is too old', async () => {
   const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
   const clock = { now: Date.now() };
   const running = start(ledger, folder, { clock });
@@ -152,7 +156,7 @@ test('a backup that hangs does not hide that the newest one is too old', async (
   );
 });
 
-test('the newest backup is found, however many actions follow', async () => {
+longTest('the newest backup is found, however many actions follow', async () => {
   const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
   const running = start(ledger, folder);
   await untilKept(folder, [1]);
@@ -176,7 +180,7 @@ test('a backup for a recipient is verified, and opened by the recipient alone', 
   expect(opened.authenticity.kind).toBe('authentic');
 });
 
-test('as many are kept as asked for; what is not ours, or not as it was verified, stays', async () => {
+longTest('as many are kept as asked for; what is not ours, or not as it was verified, stays', async () => {
   const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
   const foreign = ['quittance-000001-20200101T000000Z.backup', 'shop.backup', 'notes.txt'];
   for (const name of foreign) await writeFile(join(folder, name), 'mine');
@@ -199,26 +203,29 @@ test('as many are kept as asked for; what is not ours, or not as it was verified
   expect(names.filter((name) => name.endsWith('.draft'))).toEqual([]);
 });
 
-test('a directory that vanished is named, an alarm, and not made anew; the alarm ends with a good backup', async () => {
-  const [ledger, parent] = [await newLedgerWithRows(), await newFolder()];
-  const folder = join(parent, 'backups');
-  const running = start(ledger, folder);
-  await eventually(
-    () => alarmsOf(ledger),
-    (open) => open.length === 2,
-  );
-  expect(await alarmsOf(ledger)).toEqual(['backup-failed', 'backup-old']);
-  expect((await findOpenAlarms(ledger.db, 'devnet'))[0]?.detail).toContain(`scandir in ${folder} failed (ENOENT)`);
-  expect(await readdir(parent)).toEqual([]);
-  expect(await running.age()).toBeUndefined();
-  const elsewhere = await newFolder();
-  await rename(elsewhere, folder);
-  await untilKept(folder, [1]);
-  await eventually(
-    () => alarmsOf(ledger),
-    (open) => open.length === 0,
-  );
-});
+longTest(
+  'a directory that vanished is named, an alarm, and not made anew; the alarm ends with a good backup',
+  async () => {
+    const [ledger, parent] = [await newLedgerWithRows(), await newFolder()];
+    const folder = join(parent, 'backups');
+    const running = start(ledger, folder);
+    await eventually(
+      () => alarmsOf(ledger),
+      (open) => open.length === 2,
+    );
+    expect(await alarmsOf(ledger)).toEqual(['backup-failed', 'backup-old']);
+    expect((await findOpenAlarms(ledger.db, 'devnet'))[0]?.detail).toContain(`scandir in ${folder} failed (ENOENT)`);
+    expect(await readdir(parent)).toEqual([]);
+    expect(await running.age()).toBeUndefined();
+    const elsewhere = await newFolder();
+    await rename(elsewhere, folder);
+    await untilKept(folder, [1]);
+    await eventually(
+      () => alarmsOf(ledger),
+      (open) => open.length === 0,
+    );
+  },
+);
 
 const hasMount = (() => {
   const at = mkdtempSync(join(tmpdir(), 'quittance-mount-'));
@@ -250,7 +257,7 @@ test.runIf(hasMount)(
   },
 );
 
-test('a newest backup that is older than a day and two hours is an alarm, whatever fails', async () => {
+longTest('a newest backup that is older than a day and two hours is an alarm, whatever fails', async () => {
   const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
   const clock = { now: Date.now() };
   const running = start(ledger, folder, { clock });
@@ -294,7 +301,7 @@ test('a process that is stopped in the middle of a backup ends at once, and the 
   expect((await readdir(folder)).filter((name) => left.includes(name))).toEqual([]);
 });
 
-test('a clock that was wrong makes no backup too late: a file of the future is not believed', async () => {
+longTest('a clock that was wrong makes no backup too late: a file of the future is not believed', async () => {
   const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
   const first = start(ledger, folder);
   await untilKept(folder, [1]);

@@ -7,6 +7,7 @@ import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { eventually } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 
 /** A watcher records unmatched transfers without waiting, and a loop writes their events after judging them. */
 let books: Books;
@@ -86,7 +87,7 @@ test('the events carry the likeliest reason and the invoice that it was probably
   ]);
 });
 
-test('of two processes that tell at once, one tells of each transfer', async () => {
+longTest('of two processes that tell at once, one tells of each transfer', async () => {
   const amounts = Array.from({ length: 130 }, (_, index) => 1_000n + BigInt(index));
   const ids = await receiveUntold(...amounts);
   await tellAll(books.db, [], 3);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { timeOfId } from '../../src/core/domain/ids.ts';
+import { longTest } from '../support/some-cases.ts';
 import { expectUnharmed } from './after-fuzz.ts';
 import { type Bend, startBendingRelay } from './bending-relay.ts';
 import { fuzz } from './fuzz.ts';
@@ -26,7 +27,7 @@ test('a thousand hostile requests on split and pipelined connections are each an
   await expectUnharmed(fuzzed, figures);
 });
 
-test('the port for metrics bears the same', async () => {
+longTest('the port for metrics bears the same', async () => {
   const oracle = createMetricsOracle([fuzzed.service.project.apiKey]);
   const { answers } = await fuzz(
     { ...fuzzed.target, port: fuzzed.metricsPort, oracle },

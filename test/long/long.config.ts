@@ -8,7 +8,8 @@ const TEST = join(import.meta.dirname, '..');
 /** Files that only run some of their cases in `npm test`. */
 const shortened = readdirSync(TEST, { recursive: true, encoding: 'utf8' }).filter(
   (path) =>
-    path.endsWith('.test.ts') && /everyCase|someCases|withVariants/.test(readFileSync(join(TEST, path), 'utf8')),
+    path.endsWith('.test.ts') &&
+    /everyCase|longTest|someCases|withVariants/.test(readFileSync(join(TEST, path), 'utf8')),
 );
 
 /**
@@ -19,12 +20,7 @@ export default defineConfig({
   ...base,
   test: {
     ...base.test,
-    include: [
-      'test/long/**/*.test.ts',
-      'test/ha/**/*.test.ts',
-      'test/simulation/seeds-*.test.ts',
-      ...shortened.map((path) => `test/${path}`),
-    ],
+    include: ['test/long/**/*.test.ts', 'test/ha/**/*.test.ts', 'test/simulation/seeds-*.test.ts', ...shortened],
     exclude: configDefaults.exclude,
     provide: { simulatedMinutes: 60, simulatedWorlds: 25, everyCase: true },
     // The tests wait more than they compute.

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
+import { longTest } from '../support/some-cases.ts';
 import { createWorld, eventually, type Received, startMailServer, startReceiver } from './fixture.ts';
 
 type World = Awaited<ReturnType<typeof createWorld>>;
@@ -60,7 +61,7 @@ test('a process that is killed while the receiver holds its message has it sent 
   expect(idsOf(received)).toBe(1);
 });
 
-test('one that is killed between the answer and its record has it sent again, once, with the same id', async () => {
+longTest('one that is killed between the answer and its record has it sent again, once, with the same id', async () => {
   const world = await createWorld();
   const other = new pg.Client(world.database.owner);
   await other.connect();
@@ -87,30 +88,33 @@ test('one that is killed between the answer and its record has it sent again, on
   expect(idsOf(received)).toBe(1);
 });
 
-test('a mail that a server holds when the process is killed comes once more at most, with the same Message-ID', async () => {
-  const world = await createWorld();
-  let held: (() => void) | null = null;
-  const texts: string[] = [];
-  const { port } = await startMailServer({
-    onData: (stream, _session, done) => {
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => void chunks.push(chunk));
-      stream.on('end', () => {
-        texts.push(Buffer.concat(chunks).toString());
-        if (held === null) held = done;
-        else done();
-      });
-    },
-  });
-  await world.addChannel('email', {
-    ...{ from: 'quittance@example.com', to: ['anna@example.com'], url: `smtp://127.0.0.1:${port}` },
-  });
-  await world.raise('blind', '');
-  const killed = forkNotifier(world);
-  await eventually(() => expect(texts).toHaveLength(1));
-  await killed.kill();
-  await takeOver(world);
-  await eventually(isRecorded(world));
-  expect(texts).toHaveLength(2);
-  expect(new Set(texts.map((text) => /Message-ID: (.+)/.exec(text)?.[1])).size).toBe(1);
-});
+longTest(
+  'a mail that a server holds when the process is killed comes once more at most, with the same Message-ID',
+  async () => {
+    const world = await createWorld();
+    let held: (() => void) | null = null;
+    const texts: string[] = [];
+    const { port } = await startMailServer({
+      onData: (stream, _session, done) => {
+        const chunks: Buffer[] = [];
+        stream.on('data', (chunk: Buffer) => void chunks.push(chunk));
+        stream.on('end', () => {
+          texts.push(Buffer.concat(chunks).toString());
+          if (held === null) held = done;
+          else done();
+        });
+      },
+    });
+    await world.addChannel('email', {
+      ...{ from: 'quittance@example.com', to: ['anna@example.com'], url: `smtp://127.0.0.1:${port}` },
+    });
+    await world.raise('blind', '');
+    const killed = forkNotifier(world);
+    await eventually(() => expect(texts).toHaveLength(1));
+    await killed.kill();
+    await takeOver(world);
+    await eventually(isRecorded(world));
+    expect(texts).toHaveLength(2);
+    expect(new Set(texts.map((text) => /Message-ID: (.+)/.exec(text)?.[1])).size).toBe(1);
+  },
+);

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { longTest } from '../support/some-cases.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -39,7 +40,7 @@ async function link(name: string, modules: string): Promise<void> {
 
 const runExample = (path: string) => run(process.execPath, [join(shop, 'node_modules/@quittance', path)]);
 
-test('the built @quittance/tron verifies a block of the main network, as its README says', async () => {
+longTest('the built @quittance/tron verifies a block of the main network, as its README says', async () => {
   const { stdout } = await runExample('tron/example/verify-payment.mjs');
   expect(stdout).toMatchInlineSnapshot(`
     "block 0000000004b68b6be6d7223b1ecf2850f00f700292beeead2810c18e9e1548e2: 619 transactions, all in the header
@@ -50,12 +51,12 @@ test('the built @quittance/tron verifies a block of the main network, as its REA
   `);
 });
 
-test('TronWeb pays on the built @quittance/devnet, as its README says', async () => {
+longTest('TronWeb pays on the built @quittance/devnet, as its README says', async () => {
   const { stdout } = await runExample('devnet/example/pay.mjs');
   expect(stdout).toBe('sent 12.34 USDT: SUCCESS\nreceived: 12.34 USDT\n');
 });
 
-test('the types of both are found by their names, and fit together', async () => {
+longTest('the types of both are found by their names, and fit together', async () => {
   const file = join(shop, 'use.ts');
   await writeFile(
     file,

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newDirectory, startProcess } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase } from '../support/postgres.ts';
+import { someCases } from '../support/some-cases.ts';
 import { MASTER_KEY } from './shop.ts';
 
 type Around = { dataDir: string; database: Awaited<ReturnType<typeof createTestDatabase>> };
@@ -83,28 +84,31 @@ const CAUSES: Record<string, { code: number; says: RegExp; arrange: Arrange }> =
   },
 };
 
-test.each(Object.keys(CAUSES))('if %s, a start says so and ends by itself with its exit code', async (cause) => {
-  const { code, says, arrange } = CAUSES[cause] as (typeof CAUSES)[string];
-  const database = await createTestDatabase();
-  onTestFinished(() => database.drop());
-  const dataDir = join(newDirectory(), 'data');
-  const env = {
-    ...{ DATABASE_URL: database.connectionString, QUITTANCE_DATA_DIR: dataDir, QUITTANCE_MASTER_KEY: MASTER_KEY },
-    ...{ QUITTANCE_PORT: '0', QUITTANCE_CONSOLE_PORT: '0', QUITTANCE_METRICS_PORT: '0' },
-    ...{ QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9', QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' },
-    ...(await arrange({ dataDir, database })),
-  };
-  const child = startProcess(['start'], { env });
-  // At 'exit', the end of its output may not have arrived yet.
-  const ended = once(child, 'close');
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      output += chunk;
-      if (output.includes('"msg":"ready"')) child.kill();
-    });
-  }
-  expect((await ended)[0], output).toBe(code);
-  expect(output).toMatch(says);
-  expect(output).not.toContain('left resources open');
-});
+test.each(someCases(Object.keys(CAUSES), 2))(
+  'if %s, a start says so and ends by itself with its exit code',
+  async (cause) => {
+    const { code, says, arrange } = CAUSES[cause] as (typeof CAUSES)[string];
+    const database = await createTestDatabase();
+    onTestFinished(() => database.drop());
+    const dataDir = join(newDirectory(), 'data');
+    const env = {
+      ...{ DATABASE_URL: database.connectionString, QUITTANCE_DATA_DIR: dataDir, QUITTANCE_MASTER_KEY: MASTER_KEY },
+      ...{ QUITTANCE_PORT: '0', QUITTANCE_CONSOLE_PORT: '0', QUITTANCE_METRICS_PORT: '0' },
+      ...{ QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9', QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' },
+      ...(await arrange({ dataDir, database })),
+    };
+    const child = startProcess(['start'], { env });
+    // At 'exit', the end of its output may not have arrived yet.
+    const ended = once(child, 'close');
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+        if (output.includes('"msg":"ready"')) child.kill();
+      });
+    }
+    expect((await ended)[0], output).toBe(code);
+    expect(output).toMatch(says);
+    expect(output).not.toContain('left resources open');
+  },
+);

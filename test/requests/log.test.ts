@@ -8,6 +8,7 @@ const showRequest = (deps: object, actor: object, wanted: object) =>
   showing.run(deps as never, actor as never, wanted as never);
 
 import { type Answer, call, createInvoice, eventually, type TestService } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 import { type LoggedService, readLog, startLogged } from './logged.ts';
 
 let logged: LoggedService;
@@ -160,33 +161,36 @@ test('each of many requests at the same time is written once, and none is lost w
   }
 });
 
-test('what is turned away is kept 600 times of a minute, whatever comes, and a shop’s own requests all the same', async () => {
-  const own = await startLogged();
-  onTestFinished(() => own.stop());
-  own.setTime(Math.floor(Date.now() / 60_000) * 60_000);
-  const get = (path: string, headers = {}) => call(`${own.url}/v1/${path}`, { headers });
-  const key = { 'x-api-key': own.project.apiKey };
-  await get('invoices/x', key);
-  for (let n = 0; n < 70; n += 1) {
-    // Without a key; with a cached key at a URL without key limits; and correctly.
-    const burst = Array.from({ length: 10 }, () => [get('invoices/x'), get('nothing', key), get('invoices/x', key)]);
-    await Promise.all(burst.flat());
-  }
-  const metrics = await (await fetch(`${own.service.metricsUrl}/metrics`)).text();
-  expect(metrics).toMatch(/^quittance_requests_unlogged_total\{reason="flood"\} 200$/m);
-  await eventually(
-    () => own.logged().filter(({ msg }) => msg.includes('missing from the request log')),
-    (lines) => lines.length > 0,
-  );
-  await own.stopService();
-  const log = await readLog(own.database);
-  const count = (fits: (request: (typeof log)[number]) => boolean) => log.filter(fits).length;
-  expect(count(({ project_id }) => project_id === NIL_UUID)).toBe(600);
-  expect(count(({ code }) => code === 'ROUTE_NOT_FOUND')).toBe(600);
-  expect(count(({ code }) => code === 'INVOICE_NOT_FOUND')).toBe(701);
-  // One line a minute, and the clock is frozen.
-  expect(own.logged().filter(({ msg }) => msg.includes('missing from the request log'))).toHaveLength(1);
-});
+longTest(
+  'what is turned away is kept 600 times of a minute, whatever comes, and a shop’s own requests all the same',
+  async () => {
+    const own = await startLogged();
+    onTestFinished(() => own.stop());
+    own.setTime(Math.floor(Date.now() / 60_000) * 60_000);
+    const get = (path: string, headers = {}) => call(`${own.url}/v1/${path}`, { headers });
+    const key = { 'x-api-key': own.project.apiKey };
+    await get('invoices/x', key);
+    for (let n = 0; n < 70; n += 1) {
+      // Without a key; with a cached key at a URL without key limits; and correctly.
+      const burst = Array.from({ length: 10 }, () => [get('invoices/x'), get('nothing', key), get('invoices/x', key)]);
+      await Promise.all(burst.flat());
+    }
+    const metrics = await (await fetch(`${own.service.metricsUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^quittance_requests_unlogged_total\{reason="flood"\} 200$/m);
+    await eventually(
+      () => own.logged().filter(({ msg }) => msg.includes('missing from the request log')),
+      (lines) => lines.length > 0,
+    );
+    await own.stopService();
+    const log = await readLog(own.database);
+    const count = (fits: (request: (typeof log)[number]) => boolean) => log.filter(fits).length;
+    expect(count(({ project_id }) => project_id === NIL_UUID)).toBe(600);
+    expect(count(({ code }) => code === 'ROUTE_NOT_FOUND')).toBe(600);
+    expect(count(({ code }) => code === 'INVOICE_NOT_FOUND')).toBe(701);
+    // One line a minute, and the clock is frozen.
+    expect(own.logged().filter(({ msg }) => msg.includes('missing from the request log'))).toHaveLength(1);
+  },
+);
 
 test('of a shop in a loop, 60 refusals a minute are explained, and all are kept', async () => {
   const own = await startLogged();

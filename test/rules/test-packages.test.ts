@@ -3,7 +3,8 @@ import { chmod, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, write
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { longTest } from '../support/some-cases.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -54,7 +55,7 @@ async function installedVersion(tests: string): Promise<string> {
 
 const LEFT = ['.npmrc', 'node_modules', 'package-lock.json', 'package.json'];
 
-test('what the lock of the tests names is installed once, and anew when the lock changes', async () => {
+longTest('what the lock of the tests names is installed once, and anew when the lock changes', async () => {
   const checkout = await makeCheckout();
   const { root, tests } = checkout;
   await lockVersion(checkout, '1.0.0');
@@ -69,14 +70,14 @@ test('what the lock of the tests names is installed once, and anew when the lock
   expect((await readdir(tests)).sort()).toEqual(LEFT);
 });
 
-test('what npm ci installed by hand is enough', async () => {
+longTest('what npm ci installed by hand is enough', async () => {
   const checkout = await makeCheckout();
   await lockVersion(checkout, '1.0.0');
   await run('npm', ['ci', '--silent', '--prefix', 'test'], { cwd: checkout.root });
   expect(await install(checkout.root)).toEqual({ code: 0, stderr: '' });
 });
 
-test('runs that begin at once each find all of it, and leave nothing else', async () => {
+longTest('runs that begin at once each find all of it, and leave nothing else', async () => {
   const checkout = await makeCheckout();
   await lockVersion(checkout, '1.0.0');
   const results = await Promise.all([install(checkout.root), install(checkout.root), install(checkout.root)]);
@@ -85,7 +86,7 @@ test('runs that begin at once each find all of it, and leave nothing else', asyn
   expect((await readdir(checkout.tests)).sort()).toEqual(LEFT);
 });
 
-test('a registry that does not answer is an error that says what to do, and what was installed stays', async () => {
+longTest('a registry that does not answer is an error that says what to do, and what was installed stays', async () => {
   const checkout = await makeCheckout();
   const { root, tests } = checkout;
   await lockVersion(checkout, '1.0.0');
@@ -106,19 +107,24 @@ test('a registry that does not answer is an error that says what to do, and what
   expect((await readdir(tests)).sort()).toEqual(LEFT);
 });
 
-test('in a checkout that may not be written it is an error who should install, and whole it is enough', async () => {
-  const checkout = await makeCheckout();
-  const { root, tests } = checkout;
-  await lockVersion(checkout, '1.0.0');
-  await chmod(tests, 0o555);
-  // Root may write anywhere.
-  const as = IS_ROOT ? { uid: 65_534 } : {};
-  const refused = await install(root, as);
-  expect(refused.code).toBe(1);
-  expect(refused.stderr).toMatch(/^Installing.*\nerror: .*may not write .*EACCES.*"npm ci --prefix test" as the user/);
-  await chmod(tests, 0o755);
-  await install(root);
-  await chmod(tests, 0o555);
-  expect(await install(root, as)).toEqual({ code: 0, stderr: '' });
-  await chmod(tests, 0o755);
-});
+longTest(
+  'in a checkout that may not be written it is an error who should install, and whole it is enough',
+  async () => {
+    const checkout = await makeCheckout();
+    const { root, tests } = checkout;
+    await lockVersion(checkout, '1.0.0');
+    await chmod(tests, 0o555);
+    // Root may write anywhere.
+    const as = IS_ROOT ? { uid: 65_534 } : {};
+    const refused = await install(root, as);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      /^Installing.*\nerror: .*may not write .*EACCES.*"npm ci --prefix test" as the user/,
+    );
+    await chmod(tests, 0o755);
+    await install(root);
+    await chmod(tests, 0o555);
+    expect(await install(root, as)).toEqual({ code: 0, stderr: '' });
+    await chmod(tests, 0o755);
+  },
+);

@@ -9,6 +9,7 @@ import { createWebhookSecret } from '../../src/core/webhooks/sign.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { createInvoice, eventually, startTestService, type TestService } from '../support/service.ts';
+import { longTest } from '../support/some-cases.ts';
 
 const EXAMPLES = '../../docs/examples/node-sdk';
 const TABLE = /create table quittance_inbox[\s\S]*?where due_at is not null;/;
@@ -234,7 +235,7 @@ describe('a burst of expiries at ten receivers that read each invoice', () => {
     return handled;
   }
 
-  test('no delivery times out, and no event is handled twice', async () => {
+  longTest('no delivery times out, and no event is handled twice', async () => {
     const shops = await Promise.all(Array.from({ length: 10 }, (_, index) => startShop(index + 1, index >= 5)));
     for (let order = 0; order < ORDERS; order += 1) expect((await createInvoice(service)).status).toBe(201);
     service.clock.advance(31 * 60_000);

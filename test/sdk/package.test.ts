@@ -11,6 +11,7 @@ import { type BuildOptions, build } from 'esbuild';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { webhooks } from '../../packages/sdk/src/index.ts';
+import { longTest } from '../support/some-cases.ts';
 import { GENUINE, NOW_MS } from './forgeries.ts';
 import { readTypes, renderTypes } from './openapi-types.ts';
 import { SDK_KEY } from './sdk-key.ts';
@@ -99,26 +100,29 @@ describe('the package as it is built', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test('compiles without the types of Node.js, depends on nothing, and every entry can be imported and required', async () => {
-    await promisify(execFile)(process.execPath, [join(ROOT, 'build/package.js'), 'sdk', join(folder, 'dist')]);
-    const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
-    const { exports, dependencies, main } = manifest;
-    expect(dependencies).toBeUndefined();
-    for (const [name, entry] of Object.entries<Entry>(exports)) {
-      if (name === './package.json') continue;
-      types.set(name.replace('.', '@quittance/sdk'), join(folder, entry.import.types));
-      const names = Object.keys(await import(join(folder, entry.import.default)));
-      expect(names).not.toEqual([]);
-      expect(Object.keys(require(join(folder, entry.require.default)))).toEqual(expect.arrayContaining(names));
-      expect([existsSync(join(folder, entry.require.types)), existsSync(join(folder, entry.import.types))]).toEqual([
-        true,
-        true,
-      ]);
-    }
-    expect(exports['.'].require.default).toBe(main);
-  });
+  longTest(
+    'compiles without the types of Node.js, depends on nothing, and every entry can be imported and required',
+    async () => {
+      await promisify(execFile)(process.execPath, [join(ROOT, 'build/package.js'), 'sdk', join(folder, 'dist')]);
+      const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
+      const { exports, dependencies, main } = manifest;
+      expect(dependencies).toBeUndefined();
+      for (const [name, entry] of Object.entries<Entry>(exports)) {
+        if (name === './package.json') continue;
+        types.set(name.replace('.', '@quittance/sdk'), join(folder, entry.import.types));
+        const names = Object.keys(await import(join(folder, entry.import.default)));
+        expect(names).not.toEqual([]);
+        expect(Object.keys(require(join(folder, entry.require.default)))).toEqual(expect.arrayContaining(names));
+        expect([existsSync(join(folder, entry.require.types)), existsSync(join(folder, entry.import.types))]).toEqual([
+          true,
+          true,
+        ]);
+      }
+      expect(exports['.'].require.default).toBe(main);
+    },
+  );
 
-  test('is what every example of the documentation compiles with', async () => {
+  longTest('is what every example of the documentation compiles with', async () => {
     const pages = ['docs/reference/sdk.md', 'docs/guides/verify-address.md'].map((page) =>
       readFile(join(ROOT, page), 'utf8'),
     );

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { someCases } from '../support/some-cases.ts';
+import { longTest, someCases } from '../support/some-cases.ts';
 import { createAttackChain, directTransfer, innerTransfer, type Transaction } from './attack-chain.ts';
 import { type AttackNode, createAttackNode, type Lies } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -131,21 +131,24 @@ test('an invoice that nobody paid expires when the operators agree on the blocks
   expect(await world.statuses()).toEqual(['EXPIRED']);
 });
 
-test('with a full window the watcher asks at the network’s rhythm, and goes on by itself when operators agree again', async () => {
-  const { world, nodes, first, second } = await start();
-  nodes.splice(1);
-  world.restartAfter(640, filler);
-  await world.pass(15_000);
-  const before = { steps: world.steps(), requests: first.requestCount() };
-  const blocks = 20;
-  await world.run(blocks, filler);
-  expect((world.steps() - before.steps) / blocks).toBeLessThanOrEqual(2);
-  expect((first.requestCount() - before.requests) / blocks).toBeLessThanOrEqual(2.5);
-  nodes.push(second);
-  for (let minutes = 0; minutes < 12 && world.unrecorded() > 8; minutes++) await world.run(20, filler);
-  expect(world.unrecorded()).toBeLessThanOrEqual(8);
-  expect(world.behind()).toBe(0);
-});
+longTest(
+  'with a full window the watcher asks at the network’s rhythm, and goes on by itself when operators agree again',
+  async () => {
+    const { world, nodes, first, second } = await start();
+    nodes.splice(1);
+    world.restartAfter(640, filler);
+    await world.pass(15_000);
+    const before = { steps: world.steps(), requests: first.requestCount() };
+    const blocks = 20;
+    await world.run(blocks, filler);
+    expect((world.steps() - before.steps) / blocks).toBeLessThanOrEqual(2);
+    expect((first.requestCount() - before.requests) / blocks).toBeLessThanOrEqual(2.5);
+    nodes.push(second);
+    for (let minutes = 0; minutes < 12 && world.unrecorded() > 8; minutes++) await world.run(20, filler);
+    expect(world.unrecorded()).toBeLessThanOrEqual(8);
+    expect(world.behind()).toBe(0);
+  },
+);
 
 /** A node's answer that claims these terms of the contract. */
 function termsOf({

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
-import { someCases } from '../support/some-cases.ts';
+import { longTest, someCases } from '../support/some-cases.ts';
 import { createAttackChain, evilBranch } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -42,7 +42,7 @@ async function expectCaughtUp({ world, nodes }: Awaited<ReturnType<typeof missMu
   return nodes.reduce((sum, node) => sum + rangesOf(node), 0);
 }
 
-test('after a downtime blocks are read from several nodes, none of them twice', async () => {
+longTest('after a downtime blocks are read from several nodes, none of them twice', async () => {
   const missed = await missMuch();
   expect(await expectCaughtUp(missed)).toBeLessThan(MISSED_BLOCKS / 5);
   expect(missed.nodes.filter((node) => rangesOf(node) > 1).length).toBeGreaterThan(1);
@@ -85,7 +85,7 @@ test.each<[string, (missed: Missed) => void]>(
         },
       ],
     ],
-    2,
+    4,
   ),
 )('a node that %s beside the preferred one is left, and holds nothing up', async (_, lie) => {
   const missed = await missMuch();
@@ -96,41 +96,49 @@ test.each<[string, (missed: Missed) => void]>(
   expect(await missed.world.statuses()).toEqual([]);
 });
 
-test('blocks of another node that nobody known signed are read from the preferred one, and nothing is walked back', async () => {
-  const missed = await missMuch();
-  const { chain, nodes, other, base } = missed;
-  other.lies = {
-    block: (number, path) => {
-      const parent = chain.at(number - 1);
-      const isLie = path === RANGES && (number - base.number) % RANGE_BLOCKS === 0 && parent !== undefined;
-      return isLie ? evilBranch(parent, 1)[0] : undefined;
-    },
-  };
-  await expectCaughtUp(missed);
-  // The head needed two for each block.
-  for (const { requests } of nodes) expect(requests.get('/wallet/getblock') ?? 0).toBeLessThan(80);
-});
+longTest(
+  'blocks of another node that nobody known signed are read from the preferred one, and nothing is walked back',
+  async () => {
+    const missed = await missMuch();
+    const { chain, nodes, other, base } = missed;
+    other.lies = {
+      block: (number, path) => {
+        const parent = chain.at(number - 1);
+        const isLie = path === RANGES && (number - base.number) % RANGE_BLOCKS === 0 && parent !== undefined;
+        return isLie ? evilBranch(parent, 1)[0] : undefined;
+      },
+    };
+    await expectCaughtUp(missed);
+    // The head needed two for each block.
+    for (const { requests } of nodes) expect(requests.get('/wallet/getblock') ?? 0).toBeLessThan(80);
+  },
+);
 
-test.each<[string, (missed: Missed) => void]>([
-  [
-    'refuses ranges and does not return the next block',
-    ({ nodes: [first], base }) => {
-      if (first === undefined) return;
-      first.lies = {
-        answer: ({ path }) => (path === RANGES ? 'refuse' : undefined),
-        block: (number, path) => (path === '/wallet/getblock' && number > base.number ? null : undefined),
-      };
-    },
-  ],
-  [
-    'shows a branch of its own in ranges',
-    ({ nodes: [first], base }) => {
-      const junk = evilBranch(base, MISSED_BLOCKS);
-      if (first === undefined) return;
-      first.lies = { block: (number, path) => (path === RANGES ? junk[number - base.number - 1] : undefined) };
-    },
-  ],
-])('a preferred node that %s does not stop catching up', async (_, lie) => {
+test.each<[string, (missed: Missed) => void]>(
+  someCases(
+    [
+      [
+        'refuses ranges and does not return the next block',
+        ({ nodes: [first], base }) => {
+          if (first === undefined) return;
+          first.lies = {
+            answer: ({ path }) => (path === RANGES ? 'refuse' : undefined),
+            block: (number, path) => (path === '/wallet/getblock' && number > base.number ? null : undefined),
+          };
+        },
+      ],
+      [
+        'shows a branch of its own in ranges',
+        ({ nodes: [first], base }) => {
+          const junk = evilBranch(base, MISSED_BLOCKS);
+          if (first === undefined) return;
+          first.lies = { block: (number, path) => (path === RANGES ? junk[number - base.number - 1] : undefined) };
+        },
+      ],
+    ],
+    2,
+  ),
+)('a preferred node that %s does not stop catching up', async (_, lie) => {
   const missed = await missMuch();
   lie(missed);
   const { world } = missed;
@@ -154,24 +162,29 @@ function keepOneOperator({ nodes }: Missed) {
   for (const node of nodes) node.operator = 'a';
 }
 
-test.each<[string, (missed: Missed) => void]>([
-  ['60 blocks behind the others', (missed) => lagBy(missed, 60)],
-  ['120 blocks behind the others', (missed) => lagBy(missed, 120)],
-  [
-    '120 blocks behind the other node of its operator',
-    (missed) => {
-      keepOneOperator(missed);
-      lagBy(missed, 120);
-      // Like the pool, which pauses a node that is reported.
-      const { nodes, world } = missed;
-      const report = world.reports.push.bind(world.reports);
-      world.reports.push = (...made) => {
-        nodes.reverse();
-        return report(...made);
-      };
-    },
-  ],
-])('a preferred node that stays %s is not followed at that distance', async (_, make) => {
+test.each<[string, (missed: Missed) => void]>(
+  someCases(
+    [
+      ['60 blocks behind the others', (missed) => lagBy(missed, 60)],
+      ['120 blocks behind the others', (missed) => lagBy(missed, 120)],
+      [
+        '120 blocks behind the other node of its operator',
+        (missed) => {
+          keepOneOperator(missed);
+          lagBy(missed, 120);
+          // Like the pool, which pauses a node that is reported.
+          const { nodes, world } = missed;
+          const report = world.reports.push.bind(world.reports);
+          world.reports.push = (...made) => {
+            nodes.reverse();
+            return report(...made);
+          };
+        },
+      ],
+    ],
+    2,
+  ),
+)('a preferred node that stays %s is not followed at that distance', async (_, make) => {
   const missed = await missMuch();
   const [first] = missed.nodes;
   make(missed);
@@ -196,23 +209,26 @@ test('a preferred node that stops at a block is left for the other node of its o
   expect(world.reports.map(({ node, problem }) => `${node} ${problem}`)).toContain(`${first?.origin} lagging`);
 });
 
-test('nodes that stay behind are still read up to their newest blocks if the preferred one is ahead and returns none', async () => {
-  const missed = await missMuch();
-  const { world, chain, nodes, base } = missed;
-  const [first, ...behind] = nodes;
-  for (const node of behind) lagBy({ ...missed, nodes: [node] }, 60);
-  if (first !== undefined) {
-    first.lies = {
-      answer: ({ path }) => (path === RANGES ? 'refuse' : undefined),
-      block: (number, path) => (path === '/wallet/getblock' && number > base.number ? null : undefined),
-    };
-  }
-  await world.run(40);
-  expect((await world.cursor()).number).toBeGreaterThanOrEqual(chain.solid().number - 60 - 25);
-  expect(await world.inventions()).toEqual([]);
-});
+longTest(
+  'nodes that stay behind are still read up to their newest blocks if the preferred one is ahead and returns none',
+  async () => {
+    const missed = await missMuch();
+    const { world, chain, nodes, base } = missed;
+    const [first, ...behind] = nodes;
+    for (const node of behind) lagBy({ ...missed, nodes: [node] }, 60);
+    if (first !== undefined) {
+      first.lies = {
+        answer: ({ path }) => (path === RANGES ? 'refuse' : undefined),
+        block: (number, path) => (path === '/wallet/getblock' && number > base.number ? null : undefined),
+      };
+    }
+    await world.run(40);
+    expect((await world.cursor()).number).toBeGreaterThanOrEqual(chain.solid().number - 60 - 25);
+    expect(await world.inventions()).toEqual([]);
+  },
+);
 
-test('a preferred node that stays behind is not left if no other operator could agree', async () => {
+longTest('a preferred node that stays behind is not left if no other operator could agree', async () => {
   const missed = await missMuch();
   const { world, chain, nodes } = missed;
   nodes.splice(2);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { LONG_RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
-import { someCases } from '../support/some-cases.ts';
+import { longTest, someCases } from '../support/some-cases.ts';
 import {
   createAttackChain,
   directTransfer,
@@ -89,7 +89,7 @@ test.each([1, 2])('with %i operators, infos are asked for only where a contract 
   expect(missed.world.errors).toEqual([]);
 });
 
-test('money that leaves an address of ours is recorded', async () => {
+longTest('money that leaves an address of ours is recorded', async () => {
   const special = ([first]: Payable[]) => [[innerTransfer(STRANGER, 3n, first?.account)]];
   const missed = await missMuch({ operators: 2, special });
   await catchUp(missed);
@@ -203,7 +203,7 @@ test.each<[string, LiesAbout]>(
   await expectPaid(liesAbout);
 });
 
-test('what one operator does not show of a block counts only where another shows that block', async () => {
+longTest('what one operator does not show of a block counts only where another shows that block', async () => {
   await expectPaid(
     ([, paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) }),
     () => ({ logs: (logs) => logs.filter((log) => numberOf(log) % 2 === 0) }),

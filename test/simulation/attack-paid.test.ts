@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
+import { longTest } from '../support/some-cases.ts';
 import { type Block, blockAfter, createAttackChain, directTransfer, EVIL, evilBranch, keyAt } from './attack-chain.ts';
 import { createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -28,7 +29,7 @@ describe.each([
   ['one node of one', ['liar']],
   ['one node of three', ['liar', 'b', 'c']],
 ])('%s', (_, names) => {
-  test('after a downtime, a block that nobody’s child names is never counted as built upon', async () => {
+  longTest('after a downtime, a block that nobody’s child names is never counted as built upon', async () => {
     const { world, chain, nodes, liar, payment } = await start(names);
     const base = await world.cursor();
     world.restartAfter(90);

@@ -6,7 +6,7 @@ import { unlimitedNode } from '../../src/core/domain/node.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
-import { someCases } from '../support/some-cases.ts';
+import { longTest, someCases } from '../support/some-cases.ts';
 import { createAttackChain, directTransfer, innerTransfer, SLOT_MS } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -142,34 +142,37 @@ test.each(someCases([1000, 3000, 5000], 3))(
   },
 );
 
-test('after an outage, blocks are read in ranges soon, though the node says at first that nothing more is irreversible', async () => {
-  const chain = createAttackChain();
-  chain.mine();
-  const nodes = [createAttackNode('node-0.example', chain)];
-  let isAway = false;
-  const pool = poolOver(nodes, () => (isAway ? 'away' : null));
-  const made = await createAttackWorld({ chain, nodes, agreement: 1, pool });
-  world = made;
-  await made.run(25, traffic);
-  const before = chain.solid();
-  isAway = true;
-  await made.run(MISSED_BLOCKS, traffic);
-  isAway = false;
-  let asked = 0;
-  for (const node of nodes) {
-    node.lies = {
-      solid: () => {
-        asked += 1;
-        return asked <= 2 ? before : undefined;
-      },
-    };
-  }
-  for (const { requests } of nodes) requests.clear();
-  await made.run(10, traffic);
-  expect(made.behind()).toBe(0);
-  expect(nodes[0]?.requests.get('/wallet/getblock')).toBeLessThan(150);
-  await pool.close();
-});
+longTest(
+  'after an outage, blocks are read in ranges soon, though the node says at first that nothing more is irreversible',
+  async () => {
+    const chain = createAttackChain();
+    chain.mine();
+    const nodes = [createAttackNode('node-0.example', chain)];
+    let isAway = false;
+    const pool = poolOver(nodes, () => (isAway ? 'away' : null));
+    const made = await createAttackWorld({ chain, nodes, agreement: 1, pool });
+    world = made;
+    await made.run(25, traffic);
+    const before = chain.solid();
+    isAway = true;
+    await made.run(MISSED_BLOCKS, traffic);
+    isAway = false;
+    let asked = 0;
+    for (const node of nodes) {
+      node.lies = {
+        solid: () => {
+          asked += 1;
+          return asked <= 2 ? before : undefined;
+        },
+      };
+    }
+    for (const { requests } of nodes) requests.clear();
+    await made.run(10, traffic);
+    expect(made.behind()).toBe(0);
+    expect(nodes[0]?.requests.get('/wallet/getblock')).toBeLessThan(150);
+    await pool.close();
+  },
+);
 
 test.each<[string, object | 'refuse']>(
   someCases(

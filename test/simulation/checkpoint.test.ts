@@ -13,6 +13,7 @@ import { acquireLease } from '../../src/core/store/chain/leases.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
+import { longTest } from '../support/some-cases.ts';
 import { blockAfter, EVIL, HONEST, keysNamed, SLOT_MS, USDT } from './attack-chain.ts';
 import {
   checkpointOf,
@@ -152,7 +153,7 @@ describe('a first start from a checkpoint', () => {
     expect(node.requests()).toBeLessThanOrEqual(most);
   });
 
-  test('is given up where too much changed to be followed at a bounded cost', async () => {
+  longTest('is given up where too much changed to be followed at a bounded cost', async () => {
     const sets = votedOut(keysNamed('many', 420), 1, 3 * PERIOD_BLOCKS, 5);
     const chain = createLongChain(1200 * PERIOD_BLOCKS, sets);
     const node = createHeaderNode('a', chain);
@@ -161,7 +162,7 @@ describe('a first start from a checkpoint', () => {
     );
   });
 
-  test('goes on from where a node failed, and another process begins again', async () => {
+  longTest('goes on from where a node failed, and another process begins again', async () => {
     const chain = createLongChain(6 * PERIOD_BLOCKS, votedOut(KEYS, MOST_NEW));
     const node = createHeaderNode('a', chain);
     const checkpoint = checkpointOf(chain, FIRST_SET);

@@ -1,4 +1,10 @@
-import { inject } from 'vitest';
+import { inject, test } from 'vitest';
+
+/**
+ * Declares a test that only `npm run test:long` runs. It takes a second of processor time or more, and `npm test` covers the same subject
+ * with cheaper tests.
+ */
+export const longTest = test.runIf(inject('everyCase'));
 
 /** Returns every case in `npm run test:long`. In `npm test`, where all of them would take minutes, returns every `step`-th. */
 export function someCases<Case>(cases: readonly Case[], step: number): Case[] {

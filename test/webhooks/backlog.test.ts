@@ -1,15 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { LEASE_MS, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
+import { longTest } from '../support/some-cases.ts';
 import { deliverBacklog } from './backlog-flow.ts';
 import { createWorldForEachTest, world } from './fixture.ts';
 
 createWorldForEachTest();
 
 // test/long has the same test with 100,000.
-test('4,000 due events arrive each once and in order from two dispatchers, beside as many at an endpoint that fails', async () => {
-  await deliverBacklog(world, 4000);
-});
+longTest(
+  '4,000 due events arrive each once and in order from two dispatchers, beside as many at an endpoint that fails',
+  async () => {
+    await deliverBacklog(world, 4000);
+  },
+);
 
 /** Leases until nothing is left and nothing was postponed. Returns the ids of the leased deliveries, and the number of rounds. */
 async function leaseAll(limit = 100): Promise<{ leased: string[]; rounds: number }> {

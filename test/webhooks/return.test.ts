@@ -6,6 +6,7 @@ import { failurePauseMs, schedulePosition } from '../../src/core/domain/retry.ts
 import { unixMs } from '../../src/core/domain/time.ts';
 import { bringDeliveriesForward, leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { insertEvents } from '../../src/core/store/outbox/events.ts';
+import { longTest } from '../support/some-cases.ts';
 import { createWorldForEachTest, eventually, forkDispatcher, type Row, startReceiver, world } from './fixture.ts';
 
 createWorldForEachTest();
@@ -105,7 +106,7 @@ describe('a receiver that was away', () => {
     expect(positionOf(await world.delivery(paid))).toBe(1);
   });
 
-  test('for 20 minutes is asked ever less often, and hears of all within a twentieth of that', async () => {
+  longTest('for 20 minutes is asked ever less often, and hears of all within a twentieth of that', async () => {
     const { shop, endpoint } = await startShop();
     const [invoice, other] = [await world.addInvoice(), await world.addInvoice()];
     shop.isAway = true;
@@ -157,31 +158,34 @@ describe('a receiver that was away', () => {
   });
 });
 
-test('a process that is killed while a receiver is away is replaced by one that learns which endpoints fail', async () => {
-  const { shop } = await startShop();
-  shop.isAway = true;
-  const event = await tell(await world.addInvoice());
-  const child = forkDispatcher(world);
-  const ended = once(child, 'exit');
-  try {
-    await eventually(async () => expect(await attemptsMade()).toBeGreaterThanOrEqual(3));
-    await world.untilNothingIsUnderWay();
-  } finally {
-    child.kill('SIGKILL');
-    await ended;
-  }
-  world.clock.moveTo(new Date());
-  shop.isAway = false;
-  world.startDispatcher();
-  const returnedMs = world.clock.now();
-  await eventually(async () => {
-    // Its retry, after 5 s, is never due.
-    if (world.clock.now() < returnedMs + 2000) world.clock.advance(10);
-    expect(await world.delivery(event)).toMatchObject({ status: 'delivered' });
-  });
-});
+longTest(
+  'a process that is killed while a receiver is away is replaced by one that learns which endpoints fail',
+  async () => {
+    const { shop } = await startShop();
+    shop.isAway = true;
+    const event = await tell(await world.addInvoice());
+    const child = forkDispatcher(world);
+    const ended = once(child, 'exit');
+    try {
+      await eventually(async () => expect(await attemptsMade()).toBeGreaterThanOrEqual(3));
+      await world.untilNothingIsUnderWay();
+    } finally {
+      child.kill('SIGKILL');
+      await ended;
+    }
+    world.clock.moveTo(new Date());
+    shop.isAway = false;
+    world.startDispatcher();
+    const returnedMs = world.clock.now();
+    await eventually(async () => {
+      // Its retry, after 5 s, is never due.
+      if (world.clock.now() < returnedMs + 2000) world.clock.advance(10);
+      expect(await world.delivery(event)).toMatchObject({ status: 'delivered' });
+    });
+  },
+);
 
-test('two processes that both ask a receiver that is away deliver in order, each event once', async () => {
+longTest('two processes that both ask a receiver that is away deliver in order, each event once', async () => {
   const { shop } = await startShop();
   const invoice = await world.addInvoice();
   shop.isAway = true;

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { longTest } from '../../../test/support/some-cases.ts';
 import { coalesce, givingWay, inGroups, inSlices } from './concurrency.ts';
 
 /** Answers each number with its double, once the test releases it. */
@@ -121,7 +122,7 @@ test('everything is handed on, in order, and an end before the last one ends the
   for await (const number of givingWay(numbers(5))) if (number === 1) break;
 });
 
-test('a busy event loop gets far more turns between two items than an idle one', async () => {
+longTest('a busy event loop gets far more turns between two items than an idle one', async () => {
   // Time passes only by work, and not by waiting for the machine.
   let nowMs = 0;
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);

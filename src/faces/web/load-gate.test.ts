@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { eventually } from '../../../test/support/service.ts';
+import { someCases } from '../../../test/support/some-cases.ts';
 import { createLoadGate, type GateLimits, LIMITS, type Places, type QueueName } from './load-gate.ts';
 
 const PLACES: Places = { underWay: { api: 4, page: 6, stranger: 4 }, strangers: 3, perTurn: 2 };
@@ -282,7 +283,7 @@ test('as many refusals are kept back as there is room for, the others are not', 
   expect(gate.load().held).toBe(0);
 });
 
-test.each([10, 300, 1000])(
+test.each(someCases([300, 1000, 10], 3))(
   '%s clients that ask again at once get no more refusals a second than the limit says',
   async (clients) => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
