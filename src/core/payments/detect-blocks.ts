@@ -20,8 +20,7 @@ import { findIncoming, noteArrivals } from '../store/chain/incoming.ts';
 import { insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { LeftOut } from '../store/db/seal.ts';
-import { findChangeable } from '../store/ledger/invoice-changes.ts';
-import { type PlannedChange, recordChanges } from './record-changes.ts';
+import { findChangeable, type PlannedChange, recordChanges } from './record-changes.ts';
 import { assertLinked, type Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 

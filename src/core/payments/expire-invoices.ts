@@ -3,8 +3,7 @@ import { keepNewest } from '../runtime/keep-newest.ts';
 import { backoffMs } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import type { LeftOut } from '../store/db/seal.ts';
-import { findOverdue } from '../store/ledger/invoice-changes.ts';
-import { recordChanges } from './record-changes.ts';
+import { findOverdue, recordChanges } from './record-changes.ts';
 import type { Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 

@@ -25,10 +25,9 @@ import {
 import { findBehindSetAside, insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { LeftOut } from '../store/db/seal.ts';
-import { type ChangeableInvoice, findChangeable } from '../store/ledger/invoice-changes.ts';
 import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
 import { findNewestTransfer, insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
-import { type PlannedChange, recordChanges } from './record-changes.ts';
+import { type ChangeableInvoice, findChangeable, type PlannedChange, recordChanges } from './record-changes.ts';
 import { assertLinked, type Recording, type Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 

@@ -16,10 +16,9 @@ import {
 } from '../store/chain/set-aside.ts';
 import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
-import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import type { HeldBack } from './expire-invoices.ts';
 import { guardWhileLeading, type Leading } from './leading.ts';
-import { recordChanges } from './record-changes.ts';
+import { findChangeable, recordChanges } from './record-changes.ts';
 import { BEHIND, recordTransfers } from './record-transfers.ts';
 import { type Recording, whileLeading } from './watching.ts';
 import { isOfRow } from './write-rows.ts';

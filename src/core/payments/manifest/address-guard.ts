@@ -7,7 +7,7 @@ import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
 import type { AddressChecks, OwnAddress, OwnRule } from '../../store/db/address-column.ts';
 import { ADDING } from '../../store/ledger/addresses.ts';
 import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
-import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
+import { OVERDUE } from '../record-changes.ts';
 import { type InstalledManifest, type ManifestSettings, proveAddress, readInstalled } from './read-installed.ts';
 
 type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
