@@ -797,7 +797,7 @@ create table outgoing_annulments (
 );
 CREATE TRIGGER outgoing_annulments_are_kept BEFORE DELETE OR UPDATE OR TRUNCATE ON outgoing_annulments FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 
--- Written by src/core/store/ledger/outgoing-transfers.ts
+-- Written by src/core/payments/record-transfers.ts
 create table outgoing_corrections (
   address_id uuid not null,
   amount_micro numeric(78,0) not null,
@@ -832,7 +832,7 @@ CREATE TRIGGER outgoing_corrections_are_kept BEFORE DELETE OR TRUNCATE ON outgoi
 CREATE CONSTRAINT TRIGGER outgoing_corrections_follow_annulled_ones AFTER INSERT ON outgoing_corrections DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION follow_annulled();
 CREATE TRIGGER outgoing_corrections_keep_what_they_are BEFORE UPDATE ON outgoing_corrections FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 
--- Written by src/core/store/ledger/outgoing-transfers.ts
+-- Written by src/core/payments/record-transfers.ts
 create table outgoing_transfers (
   address_id uuid not null,
   amount_micro numeric(78,0) not null,
@@ -1308,7 +1308,7 @@ CREATE TRIGGER transfer_resolutions_are_of_unmatched BEFORE INSERT ON transfer_r
 CREATE TRIGGER transfer_resolutions_keep_what_they_are BEFORE UPDATE ON transfer_resolutions FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 CREATE TRIGGER transfer_resolutions_tell_pages AFTER INSERT ON transfer_resolutions FOR EACH ROW EXECUTE FUNCTION tell_pages_of_resolution();
 
--- Written by src/core/store/ledger/transfers.ts
+-- Written by src/core/payments/record-transfers.ts
 create table transfers (
   address_id uuid not null,
   amount_micro numeric(78,0) not null,
@@ -1366,7 +1366,7 @@ CREATE CONSTRAINT TRIGGER transfers_follow_annulled_ones AFTER INSERT ON transfe
 CREATE TRIGGER transfers_keep_what_they_are BEFORE UPDATE ON transfers FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.project_id IS DISTINCT FROM new.project_id) OR (old.network IS DISTINCT FROM new.network) OR (old.address_id IS DISTINCT FROM new.address_id) OR (old.tx_id IS DISTINCT FROM new.tx_id) OR (old.log_index IS DISTINCT FROM new.log_index) OR (old.block_number IS DISTINCT FROM new.block_number) OR (old.block_id IS DISTINCT FROM new.block_id) OR (old.block_time IS DISTINCT FROM new.block_time) OR (old.from_address IS DISTINCT FROM new.from_address) OR (old.amount_micro IS DISTINCT FROM new.amount_micro) OR (old.kind IS DISTINCT FROM new.kind) OR (old.invoice_id IS DISTINCT FROM new.invoice_id) OR (old.reserved_micro IS DISTINCT FROM new.reserved_micro) OR (old.recorded_at IS DISTINCT FROM new.recorded_at) OR (old.producer IS DISTINCT FROM new.producer) OR (old.verified IS DISTINCT FROM new.verified) OR (old.nodes IS DISTINCT FROM new.nodes) OR (old.correction IS DISTINCT FROM new.correction))) EXECUTE FUNCTION keep_columns('mac');
 CREATE CONSTRAINT TRIGGER transfers_pay_their_invoice AFTER INSERT ON transfers DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.kind = 'matched'::text)) EXECUTE FUNCTION prove_match();
 
--- Written by src/core/store/ledger/transfers.ts
+-- Written by src/core/payments/record-transfers.ts
 create table untold_transfers (
   network text not null,
   project_id uuid not null,

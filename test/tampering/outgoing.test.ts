@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { lockCursor } from '../../src/core/store/chain/cursor.ts';
-import { insertOutgoing } from '../../src/core/store/ledger/outgoing-transfers.ts';
+import { insertOutgoing } from '../../src/core/payments/record-transfers.ts';
 import { findProject } from '../../src/core/store/ledger/projects.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { updateProject } from '../../src/faces/operator/subjects/projects.ts';

@@ -1,8 +1,9 @@
-import { accountToAddress } from '@quittance/tron/address';
-import { type ChainTransfer, type SolidBlock, verifiedBy } from '../domain/chain-block.ts';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import { type ChainTransfer, type SolidBlock, type Verified, verifiedBy } from '../domain/chain-block.ts';
 import { encodeId, firstIdOf, timeOfId, uuidV7 } from '../domain/ids.ts';
-import { matchTransfer } from '../domain/invoice.ts';
+import { type Match, matchTransfer } from '../domain/invoice.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import { updateCursor } from '../store/chain/cursor.ts';
@@ -24,9 +25,11 @@ import {
 } from '../store/chain/incoming.ts';
 import { findBehindSetAside, insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
-import type { LeftOut } from '../store/db/seal.ts';
-import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
-import { findNewestTransfer, insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
+import { answerOf } from '../store/db/rows-of.ts';
+import { hexSeal, type LeftOut } from '../store/db/seal.ts';
+import { SEALED_OUTGOING, SEALED_TRANSFER } from '../store/db/sealed-tables.ts';
+import { count, hex, jsonRows, maybeHex, micro, type Row, statement, text } from '../store/db/statement.ts';
+import { outgoingAnnulment } from '../store/ledger/standing.ts';
 import { type ChangeableInvoice, findChangeable, type PlannedChange, recordChanges } from './record-changes.ts';
 import { assertLinked, type Recording, type Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
@@ -358,4 +361,141 @@ async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock)
           detected.map((i) => i.invoiceId),
         );
   return { isHeadOrphaned, invoices: detected.filter(({ invoiceId }) => !remaining.has(invoiceId)) };
+}
+
+/** An irreversible transfer to or from one of our addresses. */
+const recorded = {
+  projectId: 'uuid',
+  addressId: 'uuid',
+  txId: hex(),
+  logIndex: 'int4',
+  blockNumber: count,
+  blockId: hex(),
+  blockTime: 'timestamptz',
+  amountMicro: micro(),
+  /** How the transfer was verified, and the origins of the nodes that showed it. */
+  verified: text<Verified>(),
+  nodes: 'text[]',
+} as const;
+
+const arrival = {
+  ...recorded,
+  id: 'uuid',
+  fromAddress: 'text',
+  kind: text<Match>(),
+  invoiceId: 'uuid?',
+  /** The account that produced the block. */
+  producer: hex<AccountHex>(),
+} as const;
+
+/** A transfer to one of our addresses, in its stored form. */
+export type NewTransfer = Row<typeof arrival>;
+
+const arrivals = jsonRows({ ...arrival, mac: maybeHex });
+
+/**
+ * Records transfers, and marks those that didn't pay an invoice, so that events are written for them. The caller must leave out transfers
+ * that are already in the ledger. A constraint refuses a second record, unless all earlier ones were annulled.
+ */
+export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
+  const sealer = await tx.sealer();
+  const mac = (row: NewTransfer) => hexSeal(sealer, SEALED_TRANSFER, { ...row, network });
+  await tx.run(insertArrivals, [network, arrivals.bind(transfers.map((row) => ({ ...row, mac: mac(row) })))]);
+  const untold = transfers.filter(({ kind }) => kind !== 'matched');
+  if (untold.length === 0) return;
+  await tx.run(insertUntold, [network, untold.map(({ projectId }) => projectId), untold.map(({ id }) => id)]);
+}
+
+const insertArrivals = statement(
+  'transfer-insert',
+  {},
+  `insert into transfers (network, reserved_micro, correction, ${arrivals.columns})
+   select $1, case when t.kind <> 'unmatched' then t.amount_micro::int8 end,
+     (select count(*) from transfers r join transfer_annulments n on n.transfer_id = r.id
+      where r.network = $1 and r.tx_id = t.tx_id and r.log_index = t.log_index), ${arrivals.columns}
+   from ${arrivals.table('$2')}`,
+);
+
+const insertUntold = statement(
+  'untold-insert',
+  {},
+  'insert into untold_transfers (network, project_id, transfer_id) select $1, * from unnest($2::uuid[], $3::uuid[])',
+);
+
+/** Returns the newest transfer (UUID) below `below` to any of the projects, or `null`. */
+const findNewestTransfer = answerOf(
+  'transfer-newest',
+  { id: 'uuid' },
+  `select t.id from unnest($1::uuid[]) as p (id)
+   cross join lateral (select id from transfers where project_id = p.id and id < $2 order by id desc limit 1) t
+   order by t.id desc limit 1`,
+  (projectIds: readonly string[], below: string) => [projectIds, below],
+  ([row]) => row?.id ?? null,
+);
+
+const selectOutgoing = statement(
+  'outgoing-select',
+  { index: count, projectId: 'uuid', addressId: 'uuid', addressCreatedAt: 'timestamptz' },
+  `select t.index - 1 as index, a.project_id, a.id as address_id, a.created_at as address_created_at
+   from unnest($2::text[]) with ordinality as t(account, index)
+   join addresses a on a.network = $1 and a.account = decode(t.account, 'hex')
+   order by t.index`,
+);
+
+/** A transfer from one of our addresses. `index` is its position in the given list. */
+type Outgoing = Row<typeof selectOutgoing.shape>;
+
+/** Finds the transfers from our addresses, whether active or retired, in the given order. */
+async function findOutgoing(tx: Sql, network: Network, transfers: Pick<ChainTransfer, 'from'>[]): Promise<Outgoing[]> {
+  if (transfers.length === 0) return [];
+  return tx.run(selectOutgoing, [network, transfers.map(({ from }) => from)]);
+}
+
+const departure = { ...recorded, toAddress: 'text' } as const;
+const departures = jsonRows({ ...departure, mac: maybeHex });
+
+const insertDepartures = statement(
+  'outgoing-insert',
+  { logIndex: 'int4' },
+  `insert into outgoing_transfers (network, ${departures.columns})
+   select $1, ${departures.columns} from ${departures.table('$2')}
+   on conflict (network, tx_id, log_index) do nothing
+   returning log_index`,
+);
+
+// Adds another record of a transfer log if all its earlier records were annulled. A transfer that is the same as an annulled one is
+// recorded again only if $3 allows that.
+const correctDepartures = statement(
+  'outgoing-correct',
+  { logIndex: 'int4' },
+  `insert into outgoing_corrections (network, correction, ${departures.columns})
+   select $1, before.count, ${departures.columns}
+   from ${departures.table('$2')}
+   cross join lateral (
+     select count(*)::int4 as count, coalesce(bool_and(n.tx_id is not null), false) as are_annulled,
+       coalesce(bool_or(o.address_id = t.address_id and o.amount_micro = t.amount_micro and o.block_id = t.block_id), false) as was_denied
+     from outgoing_transfers o left join outgoing_annulments n on ${outgoingAnnulment('o')}
+     where o.network = $1 and o.tx_id = t.tx_id and o.log_index = t.log_index) before
+   where before.are_annulled and ($3::bool or not before.was_denied)
+   returning log_index`,
+);
+
+/**
+ * Records outgoing transfers. Skips transfers that are already in the ledger and, unless `isAgain`, annulled transfers. Returns how many
+ * were new.
+ */
+export async function insertOutgoing(
+  tx: Sql,
+  network: Network,
+  transfers: Row<typeof departure>[],
+  isAgain = false,
+): Promise<number> {
+  if (transfers.length === 0) return 0;
+  const sealer = await tx.sealer();
+  const sealed = departures.bind(
+    transfers.map((row) => ({ ...row, mac: hexSeal(sealer, SEALED_OUTGOING, { ...row, network }) })),
+  );
+  const added = (await tx.run(insertDepartures, [network, sealed])).length;
+  if (added === transfers.length) return added;
+  return added + (await tx.run(correctDepartures, [network, sealed, isAgain])).length;
 }
