@@ -500,7 +500,7 @@ create table head_blocks (
   constraint head_blocks_pkey PRIMARY KEY (network, number)
 );
 
--- Written by src/core/store/ledger/inventory.ts
+-- Written by src/core/payments/inventory/list-rows.ts
 create table inventory_pages (
   content bytea not null,
   id uuid not null,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
-import { encodeId, firstIdOf, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
+import { encodeId, firstIdOf, type IdPrefix, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
 import type { RecordedAction } from '../../domain/recorded-action.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
@@ -24,23 +24,40 @@ import { findProducerSets } from '../../store/chain/producer-sets.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { findLedgerIdentity, requiresSeals } from '../../store/db/ledger-identity.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
-import { describeSealProblem } from '../../store/db/seal.ts';
-import { text } from '../../store/db/statement.ts';
+import { contentColumn, describeSealProblem, type SealedTable, sealColumn } from '../../store/db/seal.ts';
 import {
-  findInventoryPage,
-  insertInventoryPage,
-  LISTED,
-  type Listed,
-  SETTING_TABLES,
-  type Subject,
-  updateInventoryPage,
-} from '../../store/ledger/inventory.ts';
+  SEALED_ACCOUNT_KEY,
+  SEALED_ADDRESS,
+  SEALED_ADMIN_KEY,
+  SEALED_API_KEY,
+  SEALED_CHANNEL,
+  SEALED_ENDPOINT,
+  SEALED_PASSKEY,
+  SEALED_PERSON,
+  SEALED_PROJECT,
+} from '../../store/db/sealed-tables.ts';
+import { isAsSealed, maybeHex, type Row, text } from '../../store/db/statement.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
 import { guardWhileLeading, type Leading, takeEach } from '../leading.ts';
 import { whileLeading } from '../watching.ts';
-import { INVENTORY, type Keeping, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
-import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
+import {
+  countListed,
+  findInventoryPage,
+  INVENTORY,
+  insertInventoryPage,
+  type Keeping,
+  LISTED,
+  type Listed,
+  listNewRows,
+  lookAtYoung,
+  lookOverPage,
+  type Subject,
+  tellCutOff,
+  tellDelivery,
+  tellUnexplained,
+  updateInventoryPage,
+} from './list-rows.ts';
 
 /** With this pause, problems with settings and the newest rows are found within a minute, even if several rounds fail. */
 const PAUSE_MS = 10_000;
@@ -174,6 +191,49 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
     await tellDelivery(keeping, { eventId, endpointId, what });
   }
 }
+
+const doubt = {
+  eventId: 'uuid',
+  endpointId: 'uuid',
+  kind: text<'missing' | 'unproven'>(),
+  createdAt: 'timestamptz',
+} as const;
+
+/**
+ * Checks the newest 1,000 events whose ids aren't below the given one. `missing` means that an active endpoint, which is older than the
+ * event and wants it, has no delivery for it. `unproven` means that a delivery ended without a matching attempt. Pings are for one endpoint
+ * only. Returns the first 20.
+ */
+const findDeliveryDoubts = rowsOf(
+  'delivery-doubts',
+  doubt,
+  `with newest as materialized (
+     select e.id, e.project_id, e.invoice_id, e.type, e.created_at from events e where e.network = $1 and e.id >= $2 order by e.id desc limit 1000)
+   select e.id as event_id, w.id as endpoint_id, case when d.event_id is null then 'missing' else 'unproven' end as kind, e.created_at
+   from newest e join webhook_endpoints w on w.project_id = e.project_id
+   left join deliveries d on d.event_id = e.id and d.endpoint_id = w.id
+   where case
+     when d.event_id is null then w.disabled_at is null and w.created_at < e.created_at and e.type <> 'ping'
+       and ${WANTS_EVENT}
+     else d.status <> 'pending' and not exists (
+       select from delivery_attempts a where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id
+         and a.attempt = d.attempt_count and (a.error is null) = (d.status = 'delivered')) end
+   order by e.id limit 20`,
+  (network: Network, from: string) => [network, from],
+);
+
+/** Makes deliveries that are due after `after` due at `now`, up to 100 per endpoint, and returns them. */
+const hastenPutOff = rowsOf(
+  'delivery-hasten-put-off',
+  { eventId: 'uuid', endpointId: 'uuid' },
+  `update deliveries d set next_attempt_at = $2
+   from webhook_endpoints w cross join lateral (
+     select p.event_id from deliveries p
+     where p.endpoint_id = w.id and p.status = 'pending' and p.next_attempt_at > $3 limit 100 for update skip locked) late
+   where w.network = $1 and d.endpoint_id = w.id and d.event_id = late.event_id and d.status = 'pending'
+   returning d.event_id, d.endpoint_id`,
+  (network: Network, now: UnixMs, after: UnixMs) => [network, new Date(now), new Date(after)],
+);
 
 const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
 
@@ -420,45 +480,101 @@ function differences(before: Settings, found: ReadonlyMap<string, Found>) {
   });
 }
 
-const doubt = {
-  eventId: 'uuid',
-  endpointId: 'uuid',
-  kind: text<'missing' | 'unproven'>(),
-  createdAt: 'timestamptz',
-} as const;
+const settingShape = (table: SealedTable) =>
+  ({
+    id: 'text',
+    ownerId: 'uuid',
+    account: maybeHex,
+    state: 'text',
+    seal: isAsSealed({ ...table, isReadOnce: true }),
+  }) as const;
 
 /**
- * Checks the newest 1,000 events whose ids aren't below the given one. `missing` means that an active endpoint, which is older than the
- * event and wants it, has no delivery for it. `unproven` means that a delivery ended without a matching attempt. Pings are for one endpoint
- * only. Returns the first 20.
+ * A row that people create and change, or a row that describes a person. `id` is a UUID, or hex for a passkey. `ownerId` is the UUID used
+ * in the audit log: the row's own, or the person's for a passkey. `state` contains the sealed values, and whether the row is revoked or
+ * retired. `account` is set for an address, as hex. `seal` says whether the row's seal is valid; it isn't checked for rows that don't need
+ * one.
  */
-const findDeliveryDoubts = rowsOf(
-  'delivery-doubts',
-  doubt,
-  `with newest as materialized (
-     select e.id, e.project_id, e.invoice_id, e.type, e.created_at from events e where e.network = $1 and e.id >= $2 order by e.id desc limit 1000)
-   select e.id as event_id, w.id as endpoint_id, case when d.event_id is null then 'missing' else 'unproven' end as kind, e.created_at
-   from newest e join webhook_endpoints w on w.project_id = e.project_id
-   left join deliveries d on d.event_id = e.id and d.endpoint_id = w.id
-   where case
-     when d.event_id is null then w.disabled_at is null and w.created_at < e.created_at and e.type <> 'ping'
-       and ${WANTS_EVENT}
-     else d.status <> 'pending' and not exists (
-       select from delivery_attempts a where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id
-         and a.attempt = d.attempt_count and (a.error is null) = (d.status = 'delivered')) end
-   order by e.id limit 20`,
-  (network: Network, from: string) => [network, from],
-);
+type SettingRow = Row<ReturnType<typeof settingShape>>;
 
-/** Makes deliveries that are due after `after` due at `now`, up to 100 per endpoint, and returns them. */
-const hastenPutOff = rowsOf(
-  'delivery-hasten-put-off',
-  { eventId: 'uuid', endpointId: 'uuid' },
-  `update deliveries d set next_attempt_at = $2
-   from webhook_endpoints w cross join lateral (
-     select p.event_id from deliveries p
-     where p.endpoint_id = w.id and p.status = 'pending' and p.next_attempt_at > $3 limit 100 for update skip locked) late
-   where w.network = $1 and d.endpoint_id = w.id and d.event_id = late.event_id and d.status = 'pending'
-   returning d.event_id, d.endpoint_id`,
-  (network: Network, now: UnixMs, after: UnixMs) => [network, new Date(now), new Date(after)],
-);
+/**
+ * A kind of settings. `prefix` is the prefix of its ids in the audit log; addresses appear there as text, and account keys don't appear at
+ * all. `neutral` contains actions on a row that don't change it.
+ */
+type SettingTable = {
+  table: string;
+  /** The part of a row to compare. If it's empty, the comparison covers the sealed values and whether the row has ended. */
+  part: string;
+  prefix: IdPrefix | null;
+  neutral: readonly RecordedAction[];
+  /** Returns a network's next 1,000 rows after an id. */
+  read(db: Sql, network: Network, after: string): Promise<SettingRow[]>;
+};
+
+const OF_PROJECT = 't.project_id in (select id from projects where network = $1)';
+
+/** These rows don't belong to any network, so they are on each network's page. */
+const OF_NONE = '$1::text is not null';
+
+/** Actions on an endpoint that don't change its row. */
+const OF_DELIVERIES = ['webhook.tested', 'webhook.rotated', 'deliveries.replayed'] as const;
+
+const SETTING_TABLES: readonly SettingTable[] = [
+  settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
+  // A key's sealed columns never change, so `key.changed` explains no difference.
+  settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null', neutral: ['key.changed'] }),
+  settingsOf(SEALED_ENDPOINT, 'whe', { neutral: [...OF_DELIVERIES, 'webhook.enabled', 'webhook.disabled'] }),
+  // This is a separate kind because it was added later: a row that isn't on a page yet needs no log entry.
+  settingsOf(SEALED_ENDPOINT, 'whe', {
+    ...{ part: 'disabled', state: '(t.disabled_at is not null)::text' },
+    neutral: [...OF_DELIVERIES, 'webhook.changed'],
+  }),
+  settingsOf(SEALED_ACCOUNT_KEY, null),
+  settingsOf(SEALED_ADDRESS, null, {
+    ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
+  }),
+  settingsOf(SEALED_CHANNEL, 'chn', { where: OF_NONE, neutral: ['channel.tested'] }),
+  settingsOf(SEALED_ADMIN_KEY, 'adm', {
+    ...{ where: OF_NONE, isEnded: 't.revoked_at is not null' },
+    neutral: ['admin-key.changed'],
+  }),
+  settingsOf(SEALED_PERSON, 'usr', {
+    ...{ where: OF_NONE, isEnded: 't.removed_at is not null' },
+    neutral: ['session.refused', 'passkey.added', 'passkey.removed'],
+  }),
+  settingsOf(SEALED_PASSKEY, 'usr', {
+    ...{
+      where: OF_NONE,
+      isEnded: 't.removed_at is not null',
+      id: `(encode(t.id, 'hex') collate "C")`,
+      ownerId: 't.person_id',
+    },
+    neutral: ['session.refused', 'passkey.added', 'user.invited', 'user.joined', 'user.changed'],
+  }),
+];
+
+function settingsOf(
+  table: SealedTable,
+  prefix: IdPrefix | null,
+  {
+    where = OF_PROJECT,
+    isEnded = 'false',
+    account = 'null::text',
+    id = 't.id',
+    ownerId = 't.id',
+    part = '',
+    state = contentColumn(table, 't.', isEnded),
+    neutral = [],
+  }: Partial<Record<'where' | 'isEnded' | 'account' | 'id' | 'ownerId' | 'part' | 'state', string>> & {
+    neutral?: readonly RecordedAction[];
+  } = {},
+): SettingTable {
+  const read = rowsOf(
+    `inventory-${[table.name.replaceAll('_', '-'), part].filter(Boolean).join('-')}`,
+    settingShape(table),
+    `select ${id}::text as id, ${ownerId} as owner_id, ${account} as account, ${state} as state, ${sealColumn(table, 't.')} as seal
+     from ${table.name} t where ${where} and ${id} > $2 order by ${id} limit 1000`,
+    (network: Network, after: string) => [network, after],
+  );
+  return { table: table.name, part, prefix, neutral, read };
+}
