@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { startLogWatch } from '../../src/core/payments/audit/watch-log.ts';
+import { startLogWatch } from '../../src/core/payments/watch-audit-log.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import type { AuditHead } from '../../src/core/store/access/audit-log.ts';

@@ -5,7 +5,7 @@ import {
   type LogProblem,
   partAccepted,
   walkLog,
-} from '../../../core/payments/audit/verify-audit-chain.ts';
+} from '../../../core/payments/watch-audit-log.ts';
 import { givingWay } from '../../../core/runtime/concurrency.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import {
