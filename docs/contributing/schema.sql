@@ -59,7 +59,7 @@ CREATE INDEX adapter_orders_url ON adapter_orders USING btree (endpoint_id, hash
 CREATE TRIGGER adapter_orders_are_kept BEFORE DELETE OR TRUNCATE ON adapter_orders FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER adapter_orders_keep_what_they_are BEFORE UPDATE ON adapter_orders FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 
--- Written by src/core/store/ledger/address-changes.ts
+-- Written by src/core/payments/apply-address-change.ts
 create table address_changes (
   acted_by text not null,
   actor_id uuid not null,

@@ -4,26 +4,26 @@ import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
-import type { Network } from '../../../core/domain/network.ts';
-import { NETWORKS } from '../../../core/domain/network.ts';
+import { NETWORKS, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
-import { applyAddressChange, settleChangeAlarm } from '../../../core/payments/apply-address-change.ts';
-import { Type } from '../../../core/runtime/type.ts';
-import type { Database, Sql } from '../../../core/store/db/database.ts';
-import { answerOf, rowOf } from '../../../core/store/db/rows-of.ts';
-import { sealColumn } from '../../../core/store/db/seal.ts';
-import { SEALED_ACTION } from '../../../core/store/db/sealed-tables.ts';
-import { count, isAsSealed, json, listColumns, sealed, text as textOf } from '../../../core/store/db/statement.ts';
 import {
   type AddressChange,
+  applyAddressChange,
   digestOfChange,
   endAddressChange,
   findAddressChange,
   findWaitingChanges,
   insertAddressChange,
   findAddressChanges as rowsOf,
-} from '../../../core/store/ledger/address-changes.ts';
+  settleChangeAlarm,
+} from '../../../core/payments/apply-address-change.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { answerOf, rowOf } from '../../../core/store/db/rows-of.ts';
+import { sealColumn } from '../../../core/store/db/seal.ts';
+import { SEALED_ACTION } from '../../../core/store/db/sealed-tables.ts';
+import { count, isAsSealed, json, listColumns, sealed, text as textOf } from '../../../core/store/db/statement.ts';
 import { lockProject, type Project } from '../../../core/store/ledger/projects.ts';
 import { type Actor, maySee, ROLES } from '../actor.ts';
 import { columnsText } from '../command-words.ts';
