@@ -1086,7 +1086,7 @@ CREATE TRIGGER recovery_codes_are_kept BEFORE DELETE OR TRUNCATE ON recovery_cod
 CREATE TRIGGER recovery_codes_keep_what_they_are BEFORE UPDATE ON recovery_codes FOR EACH ROW EXECUTE FUNCTION keep_columns('ended_at', 'mac');
 CREATE TRIGGER recovery_codes_stay_ended BEFORE UPDATE ON recovery_codes FOR EACH ROW WHEN ((old.ended_at IS NOT NULL)) EXECUTE FUNCTION keep_columns();
 
--- Written by src/core/store/ledger/capacity.ts
+-- Written by src/core/payments/measure-capacity.ts
 create table refused_amounts (
   project_id uuid not null,
   refused_at timestamp with time zone not null,

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
+import { listCapacityProjects } from '../../src/core/payments/measure-capacity.ts';
 import { raiseAlarm } from '../../src/core/store/chain/alarms.ts';
-import { listCapacityProjects } from '../../src/core/store/ledger/capacity.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { selectProject } from '../../src/faces/operator/select.ts';
 import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';

@@ -7,9 +7,13 @@ import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
 import type { Policy } from '../../src/core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
-import { measureCapacity } from '../../src/core/payments/measure-capacity.ts';
+import {
+  findCapacityProject,
+  findRecentUse,
+  listReserved,
+  measureCapacity,
+} from '../../src/core/payments/measure-capacity.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
-import { findCapacityProject, findRecentUse, listReserved } from '../../src/core/store/ledger/capacity.ts';
 import { saveProject } from '../../src/core/store/ledger/projects.ts';
 import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';

@@ -1,5 +1,6 @@
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '@quittance/tron/account-xpub';
 import { LOW_PERCENT } from '../domain/capacity.ts';
+import type { WordRange } from '../domain/code-word.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import { countPayable, type Policy, payableRange } from '../domain/policy.ts';
@@ -8,6 +9,7 @@ import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
 import { BY_ITSELF, insertOperatorActions, type RecordedActor } from '../store/access/audit-log.ts';
 import type { Database, Sql } from '../store/db/database.ts';
+import { statement } from '../store/db/statement.ts';
 import {
   claimAutoDerived,
   findAccountKey,
@@ -15,9 +17,8 @@ import {
   insertAccountKey,
   listAccountKeys,
 } from '../store/ledger/account-keys.ts';
-import { findAddresses, insertAddresses, type OwnedAddress } from '../store/ledger/addresses.ts';
+import { findAddresses, insertAddresses, isInUse, type OwnedAddress } from '../store/ledger/addresses.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
-import { countReserved } from '../store/ledger/capacity.ts';
 import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
 import { isOfRow } from './write-rows.ts';
 
@@ -389,3 +390,35 @@ export async function adviseAddresses({ db, now }: Pick<ReliefDeps, 'db' | 'now'
 }
 
 const RAISED_BY = 100;
+
+// With lateral subqueries, PostgreSQL counts in the index (address_id, payable_micro), one short range each.
+const selectReserved = statement(
+  'capacity-reserved',
+  { number: 'int4', addresses: 'int8', reserved: 'int8' },
+  `select r.number::int4 as number, count(*) as addresses, sum(taken.count)::int8 as reserved
+   from unnest($3::int8[], $4::int8[]) with ordinality as r (from_micro, below_micro, number)
+   cross join addresses a
+   cross join lateral (
+     select (select count(*) from invoices i
+         where i.address_id = a.id and i.payable_micro >= r.from_micro and i.payable_micro < r.below_micro)
+       + (select count(distinct s.amount_micro) from arrivals s
+         where s.address_id = a.id and s.amount_micro >= r.from_micro and s.amount_micro < r.below_micro
+           and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = s.amount_micro) is null) as count) taken
+   where a.project_id = $1 and a.policy = $2 and ${isInUse('a.')}
+   group by r.number`,
+);
+
+/** For each range, in order, returns how many active addresses with the policy can use it, and how much of it is reserved. */
+export async function countReserved(
+  db: Sql,
+  projectId: string,
+  policy: Policy,
+  ranges: readonly WordRange[],
+): Promise<{ addresses: bigint; reserved: bigint }[]> {
+  const counts = ranges.map(() => ({ addresses: 0n, reserved: 0n }));
+  const bounds = [ranges.map(({ fromMicro }) => fromMicro), ranges.map(({ belowMicro }) => belowMicro)];
+  for (const { number, addresses, reserved } of await db.run(selectReserved, [projectId, policy, ...bounds])) {
+    counts[number - 1] = { addresses, reserved };
+  }
+  return counts;
+}

@@ -4,13 +4,13 @@ import type { Network } from '../../core/domain/network.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import type { UnpaidRule } from '../../core/domain/unpaid.ts';
 import { adviseAddresses } from '../../core/payments/derive-addresses.ts';
+import { noteRefusedAmount } from '../../core/payments/measure-capacity.ts';
 import { findBusiestUnpaid } from '../../core/payments/unpaid-gate.ts';
 import type { Logger } from '../../core/runtime/log.ts';
 import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
 import type { Metrics } from '../../core/runtime/metrics.ts';
 import { raiseAlarm } from '../../core/store/chain/alarms.ts';
 import type { Database } from '../../core/store/db/database.ts';
-import { noteRefusedAmount } from '../../core/store/ledger/capacity.ts';
 
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
 

@@ -3,10 +3,15 @@ import { say } from '../../../core/domain/message.ts';
 import { type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { countPayable, payableRange } from '../../../core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
-import { type AmountCapacity, measureCapacity } from '../../../core/payments/measure-capacity.ts';
+import {
+  type AmountCapacity,
+  type CapacityProject,
+  findCapacityProject,
+  listReserved,
+  measureCapacity,
+} from '../../../core/payments/measure-capacity.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
-import { type CapacityProject, findCapacityProject, listReserved } from '../../../core/store/ledger/capacity.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-words.ts';
 import {
