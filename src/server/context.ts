@@ -22,7 +22,7 @@ import { createLoopHealth } from '../core/runtime/loop.ts';
 import { createMetrics } from '../core/runtime/metrics.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
 import { createRequestShare } from '../core/runtime/request-share.ts';
-import { createTeller } from '../core/store/chain/tell-alarms.ts';
+import { createTeller } from '../core/store/chain/alarms.ts';
 import { type DamagedAddress, describeDamaged } from '../core/store/db/address-column.ts';
 import {
   CONNECT_TIMEOUT_MS,

@@ -20,7 +20,7 @@ import { startLogWatch } from '../core/payments/watch-audit-log.ts';
 import { startGuaranteeWatch } from '../core/payments/watch-guarantees.ts';
 import { whileLeading } from '../core/payments/watching.ts';
 import type { Loop } from '../core/runtime/loop.ts';
-import { settleAlarms } from '../core/store/chain/tell-alarms.ts';
+import { settleAlarms } from '../core/store/chain/alarms.ts';
 import type { Context } from './context.ts';
 
 /**

@@ -3,8 +3,8 @@ import { type ContractEvent, type ContractState, contractEventRow, STATE_EFFECTS
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { Logger } from '../runtime/log.ts';
+import { type Finding, settleAlarms, tellAlarm } from '../store/chain/alarms.ts';
 import { findOurAccounts } from '../store/chain/incoming.ts';
-import { type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
 import { addressColumn } from '../store/db/address-column.ts';
 import type { Sql } from '../store/db/database.ts';
 import { answerOf, attemptOf } from '../store/db/rows-of.ts';

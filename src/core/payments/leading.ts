@@ -2,7 +2,7 @@ import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
-import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
+import { endAlarm, tellAlarm } from '../store/chain/alarms.ts';
 import type { Database } from '../store/db/database.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createTeller } from '../store/chain/tell-alarms.ts';
+import { createTeller } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
 import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';

@@ -3,6 +3,7 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Loop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
+import { settleAlarms } from '../store/chain/alarms.ts';
 import { lockCursor } from '../store/chain/cursor.ts';
 import { findDetected } from '../store/chain/head-blocks.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type SetAside,
   type WaitingRow,
 } from '../store/chain/set-aside.ts';
-import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { HeldBack } from './expire-invoices.ts';
 import { guardWhileLeading, type Leading } from './leading.ts';

@@ -11,8 +11,7 @@ import {
   type UnpaidRule,
 } from '../domain/unpaid.ts';
 import type { Loop } from '../runtime/loop.ts';
-import { findAlarmSubjects } from '../store/chain/alarms.ts';
-import { endAlarm } from '../store/chain/tell-alarms.ts';
+import { endAlarm, findAlarmSubjects } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { answerOf, rowOf } from '../store/db/rows-of.ts';
 import { sealColumn } from '../store/db/seal.ts';

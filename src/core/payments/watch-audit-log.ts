@@ -10,7 +10,7 @@ import {
   readAcknowledged,
   readAuditLinks,
 } from '../store/access/audit-log.ts';
-import { settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
+import { settleAlarms, tellAlarm } from '../store/chain/alarms.ts';
 import type { Seals, Sql } from '../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../store/db/seal.ts';
 import { SEALED_ACTION } from '../store/db/sealed-tables.ts';

@@ -6,8 +6,7 @@ import { parseUrl } from '../domain/url.ts';
 import type { Decrypted, KeyRing, KeySource } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
-import { findAlarmSubjects } from '../store/chain/alarms.ts';
-import { endAlarm, type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
+import { endAlarm, type Finding, findAlarmSubjects, settleAlarms, tellAlarm } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/webhook-endpoints.ts';
 import {

@@ -7,9 +7,8 @@ import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import type { Logger } from '../../core/runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../../core/runtime/loop.ts';
 import { findAuditHead } from '../../core/store/access/audit-log.ts';
-import { areWordsSound, findAlarmSubjects, isSilenced } from '../../core/store/chain/alarms.ts';
+import { areWordsSound, endAlarm, findAlarmSubjects, isSilenced, tellAlarm } from '../../core/store/chain/alarms.ts';
 import { holdLease } from '../../core/store/chain/leases.ts';
-import { endAlarm, tellAlarm } from '../../core/store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../../core/store/db/database.ts';
 import {
   countAlarms,

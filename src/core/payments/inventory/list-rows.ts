@@ -3,8 +3,7 @@ import { encodeId, firstIdOf, type IdPrefix, NIL_UUID, timeOfId, uuidV7 } from '
 import type { Network } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
 import { findActionsOn } from '../../store/access/audit-log.ts';
-import { type Alarm, findAlarmSubjects } from '../../store/chain/alarms.ts';
-import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
+import { type Alarm, endAlarm, findAlarmSubjects, tellAlarm } from '../../store/chain/alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { answerOf, attemptOf, commandOf, rowOf, rowsOf } from '../../store/db/rows-of.ts';
 import { type SealedTable, sealColumn, sealOf } from '../../store/db/seal.ts';

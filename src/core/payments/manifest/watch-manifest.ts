@@ -5,7 +5,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../../runtime/loop.ts';
-import { settleAlarms } from '../../store/chain/tell-alarms.ts';
+import { settleAlarms } from '../../store/chain/alarms.ts';
 import type { OwnAddress } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';

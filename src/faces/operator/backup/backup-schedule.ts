@@ -10,7 +10,7 @@ import type { Loop } from '../../../core/runtime/loop.ts';
 import type { Metrics } from '../../../core/runtime/metrics.ts';
 import { readVersion } from '../../../core/runtime/package.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
-import { endAlarm, tellAlarm } from '../../../core/store/chain/tell-alarms.ts';
+import { endAlarm, tellAlarm } from '../../../core/store/chain/alarms.ts';
 import type { Connection, Database } from '../../../core/store/db/database.ts';
 import { commandActor } from '../actor.ts';
 import {
