@@ -488,7 +488,7 @@ CREATE TRIGGER events_have_a_position BEFORE INSERT ON events FOR EACH ROW WHEN 
 CREATE TRIGGER events_keep_what_they_are BEFORE UPDATE ON events FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.project_id IS DISTINCT FROM new.project_id) OR (old.network IS DISTINCT FROM new.network) OR (old.type IS DISTINCT FROM new.type) OR (old.invoice_id IS DISTINCT FROM new.invoice_id) OR (old.transfer_id IS DISTINCT FROM new.transfer_id) OR (old.sequence IS DISTINCT FROM new.sequence) OR (old.body IS DISTINCT FROM new.body) OR (old.created_at IS DISTINCT FROM new.created_at) OR (old."position" IS DISTINCT FROM new."position"))) EXECUTE FUNCTION keep_columns('mac');
 CREATE CONSTRAINT TRIGGER events_tell_of_their_invoice AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.invoice_id IS NOT NULL) AND (new.type ~~ 'invoice.%'::text))) EXECUTE FUNCTION prove_event();
 
--- Written by src/core/store/chain/head-blocks.ts
+-- Written by src/core/store/chain/cursor.ts
 create table head_blocks (
   block_id bytea not null,
   block_time timestamp with time zone not null,
@@ -1182,7 +1182,7 @@ create table set_aside (
 CREATE INDEX set_aside_amounts ON set_aside USING btree (network, account, amount_micro);
 CREATE TRIGGER set_aside_keeps_what_it_is BEFORE UPDATE ON set_aside FOR EACH ROW EXECUTE FUNCTION keep_columns('reason', 'tries', 'due_at', 'mac');
 
--- Written by src/core/store/chain/head-blocks.ts
+-- Written by src/core/store/chain/cursor.ts
 create table sightings (
   amount_micro bigint not null,
   block_number bigint not null,

@@ -5,8 +5,8 @@ import type { SeenTransfer } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
-import type { ChainCursor } from '../store/chain/cursor.ts';
 import {
+  type ChainCursor,
   deleteHeadBlocksAbove,
   findDetected,
   findHeadBlockId,
@@ -15,7 +15,7 @@ import {
   insertHeadBlocks,
   insertSightings,
   type Sighting,
-} from '../store/chain/head-blocks.ts';
+} from '../store/chain/cursor.ts';
 import { findIncoming, noteArrivals } from '../store/chain/incoming.ts';
 import { insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';

@@ -6,7 +6,6 @@ import type { MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
-import { updateCursor } from '../store/chain/cursor.ts';
 import {
   deleteHeadBlocksAbove,
   deleteHeadBlocksUpTo,
@@ -15,7 +14,8 @@ import {
   findInvoicesDetectedAbove,
   findInvoicesDetectedUpTo,
   type InvoiceKey,
-} from '../store/chain/head-blocks.ts';
+  updateCursor,
+} from '../store/chain/cursor.ts';
 import {
   findIncoming,
   findOurAccounts,

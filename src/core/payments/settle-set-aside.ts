@@ -4,8 +4,7 @@ import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Loop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import { settleAlarms } from '../store/chain/alarms.ts';
-import { lockCursor } from '../store/chain/cursor.ts';
-import { findDetected } from '../store/chain/head-blocks.ts';
+import { findDetected, lockCursor } from '../store/chain/cursor.ts';
 import {
   findEqualSetAside,
   findSetAside,

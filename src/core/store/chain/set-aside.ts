@@ -6,7 +6,7 @@ import { commandOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_SET_ASIDE } from '../db/sealed-tables.ts';
 import { count, isAsSealed, jsonRows, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
-import type { InvoiceKey } from './head-blocks.ts';
+import type { InvoiceKey } from './cursor.ts';
 import type { PlacedTransfer } from './incoming.ts';
 
 /** A block with one transfer that the ledger can't record yet, or an invoice whose status must be determined again. */
