@@ -20,7 +20,7 @@ const GROUPS: Readonly<Record<string, RegExp>> = {
   tron: /^packages\/tron\/src\//,
   signing:
     /^(?:src\/core\/(?:webhooks\/sign|runtime\/key-ring|domain\/receipt\/[a-z-]*)|packages\/tron\/src\/signature)\.ts$/,
-  'target check': /^src\/core\/webhooks\/(?:target|target-connector)\.ts$/,
+  'target check': /^src\/core\/webhooks\/target\.ts$/,
   idempotency:
     /^src\/(?:core\/(?:domain\/invoice-options|payments\/create-invoice|store\/ledger\/invoices)|faces\/(?:api\/read-create-input|web\/json-body))\.ts$/,
 };

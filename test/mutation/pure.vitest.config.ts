@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     include: [
       '{src/core/domain,packages/tron/src}/**/*.test.ts',
-      'src/core/webhooks/{sign,target,target-connector}.test.ts',
+      'src/core/webhooks/{sign,target}.test.ts',
       'src/core/runtime/key-ring.test.ts',
       'src/faces/api/read-create-input.test.ts',
       'src/faces/web/json-body.test.ts',

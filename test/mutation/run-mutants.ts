@@ -16,7 +16,6 @@ const SUITES: readonly Suite[] = [
       'src/core/domain/',
       'src/core/webhooks/sign.ts',
       'src/core/webhooks/target.ts',
-      'src/core/webhooks/target-connector.ts',
       'src/core/runtime/key-ring.ts',
       'src/faces/api/read-create-input.ts',
       'src/faces/web/json-body.ts',

@@ -176,13 +176,11 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['bytes.length >= SECRET_BOUNDS.min', 'the pattern of a secret has the same bounds, in characters'],
     ['const SECRET =', 'the text is compared with the one of its bytes afterwards'],
   ],
-  'src/core/webhooks/target-connector.ts': [
+  'src/core/webhooks/target.ts': [
     ['Math.ceil(connectTimeoutMs', 'no address of this machine swallows packets'],
     ['(ca === undefined', TYPE],
     ['callback(refusal(check), [])', 'with an error nobody looks at the addresses'],
     ['callback(error, [])', 'with an error nobody looks at the addresses'],
-  ],
-  'src/core/webhooks/target.ts': [
     ['url.hostname.replace', 'a host has brackets at both ends or none'],
     ["text.split('/')", TYPE],
     ["hex.split('::')", TYPE],

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkTarget } from '../../src/core/webhooks/target.ts';
 import {
+  checkTarget,
   createCheckedLookup,
   createTargetConnector,
   type LookupAll,
-} from '../../src/core/webhooks/target-connector.ts';
+} from '../../src/core/webhooks/target.ts';
 
 /** The addresses of these tests' names. No test uses the machine's resolver, or connects to another machine. */
 const INSIDE: Readonly<Record<string, readonly string[]>> = {

@@ -23,6 +23,97 @@ import {
 import type { Expediter } from './expedite.ts';
 import { quotePage } from './redact.ts';
 
+/** The number of outcomes per statement. With more, the responses alone would be megabytes. */
+const BATCH = 256;
+/**
+ * With the dispatcher's pauses, this many tries take half a minute. After that, the cause must be a single outcome and not the database.
+ */
+const MAX_TRIES = 10;
+
+/** Attempt outcomes and leases to return, until they are written. The queue is bounded by the maximum number of leases. */
+export function createOutcomeQueue(options: {
+  db: Database;
+  clock: Clock;
+  certainNow?(): UnixMs;
+  log: Logger;
+  metrics: Pick<Metrics, 'deliveryAttempts'>;
+  expediter: Expediter;
+}) {
+  const { db, clock, log } = options;
+  const once = () => performance.now();
+  const deps = { ...options, pages: createLogThrottle(once), outages: createTally(once) };
+  const now = (): UnixMs => unixMs(clock.now());
+  let outcomes: AttemptOutcome[] = [];
+  let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];
+  const tries = new WeakMap<AttemptOutcome, number>();
+
+  /** Records each outcome separately, so that an outcome that can't be recorded doesn't block the others. */
+  const recordSingly = async (batch: readonly AttemptOutcome[]): Promise<void> => {
+    let failure: unknown = null;
+    for (const outcome of batch) {
+      try {
+        await recordAttempts(deps, [outcome], now());
+        outcomes = outcomes.filter((other) => other !== outcome);
+      } catch (error) {
+        failure = error;
+        if (isRetryable(error)) break;
+        const count = (tries.get(outcome) ?? 0) + 1;
+        tries.set(outcome, count);
+        if (count < MAX_TRIES) continue;
+        outcomes = outcomes.filter((other) => other !== outcome);
+        const fields = { error, ...namesOf(outcome.delivery), outcome: outcome.kind };
+        log.error(fields, 'a webhook attempt cannot be recorded; Quittance repeats it');
+      }
+    }
+    if (failure !== null) throw failure;
+  };
+  const recordBatch = async (): Promise<void> => {
+    const batch = outcomes.slice(0, BATCH);
+    try {
+      await recordAttempts(deps, batch, now());
+      outcomes = outcomes.slice(batch.length);
+    } catch (error) {
+      if (isRetryable(error)) throw error;
+      await recordSingly(batch);
+    }
+  };
+  const returnBatch = async (): Promise<void> => {
+    const delayMs = returns[0]?.delayMs;
+    const batch = returns.filter((one) => one.delayMs === delayMs);
+    const dueAt = unixMs(clock.now() + (delayMs ?? 0));
+    await returnDeliveries(
+      db,
+      batch.map(({ delivery }) => delivery),
+      dueAt,
+    );
+    returns = returns.filter((one) => !batch.includes(one));
+  };
+  return {
+    add: (outcome: AttemptOutcome): void => {
+      outcomes.push(outcome);
+    },
+    /** Returns leases without counting an attempt. The deliveries are due again after `delayMs`. */
+    giveBack: (deliveries: readonly LeasedDelivery[], delayMs = 0): void => {
+      returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
+    },
+    /**
+     * Writes the whole queue. If writing isn't possible at the moment, throws without losing anything, and the caller must call `flush`
+     * again.
+     */
+    flush: async () => {
+      // Outcomes that are added in the meantime wait for the next flush, so that this one terminates.
+      for (let left = outcomes.length; left > 0; left -= BATCH) await recordBatch();
+      while (returns.length > 0) await returnBatch();
+    },
+    size: () => outcomes.length + returns.length,
+  };
+}
+
+/** Whether the database is unreachable, or temporarily unable to write. */
+function isRetryable(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === true;
+}
+
 type RecordDeps = {
   /** The clock that decides whether an endpoint has been failing for too long. The default is the attempts' clock. */
   certainNow?(): UnixMs;

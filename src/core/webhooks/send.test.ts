@@ -6,8 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createCertificate } from '../../../test/support/create-certificate.ts';
 import { createWebhookSender, explainError, readRetryAfter, type SendResult } from './send.ts';
 import { createWebhookSecret, signWebhook } from './sign.ts';
-import type { TargetRule } from './target.ts';
-import type { LookupAll } from './target-connector.ts';
+import type { LookupAll, TargetRule } from './target.ts';
 
 const NOW_MS = Date.UTC(2026, 9, 21, 7, 27);
 const BODY = Buffer.from('{"text":"₮ \\u0000"}');

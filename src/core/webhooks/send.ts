@@ -5,8 +5,7 @@ import { pauseAsked } from '../domain/retry.ts';
 import { parseUrl } from '../domain/url.ts';
 import { Agent } from '../runtime/http-agent.ts';
 import { signWebhook } from './sign.ts';
-import { checkTarget, type TargetRule, targetRule } from './target.ts';
-import { createTargetConnector, type LookupAll } from './target-connector.ts';
+import { checkTarget, createTargetConnector, type LookupAll, type TargetRule, targetRule } from './target.ts';
 
 /**
  * An attempt's result. `error` is a class, a colon, and the failure in plain words (see `explainError`); it contains nothing from the URL's
