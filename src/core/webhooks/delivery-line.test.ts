@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createDeliveryBuffer } from './delivery-buffer.ts';
+import { createDeliveryBuffer } from './delivery-line.ts';
 
 type Item = { endpointId: string; target: string; isFailing: boolean; number: number };
 const items = (target: string, count: number, isFailing = false): Item[] =>

@@ -4,16 +4,15 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createLogThrottle, createTally } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { type CallbackOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
-import { type AttemptOutcome, type LeasedDelivery, leaseDueDeliveries, returnDeliveries } from '../store/outbox/deliveries.ts';
+import { type AttemptOutcome, type LeasedDelivery, leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
 import type { Expediter } from './expedite.ts';
-import { hasArrived, isOutage, namesOf, recordAttempts } from './record-attempts.ts';
+import { createOutcomeQueue, hasArrived, isOutage, namesOf } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendDeps, type SendResult, sendSigned } from './send.ts';
 import { sendCallback } from './send-callback.ts';
@@ -330,7 +329,7 @@ async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: 
  * single callback URL of an adapter. All of an adapter's targets together must leave as many places for the others as a single endpoint
  * does. The buffer itself uses neither the database nor the network.
  */
-export type DeliveryBuffer<Item> = {
+type DeliveryBuffer<Item> = {
   /**
    * Adds deliveries that were leased at `nowMs`. Returns those that don't fit, because no URL of an adapter may block the adapter's other
    * URLs.
@@ -357,7 +356,7 @@ export type DeliveryBuffer<Item> = {
 };
 
 /** How many deliveries may be leased for an unknown endpoint. */
-export const DEFAULT_ROOM = 16;
+const DEFAULT_ROOM = 16;
 /** How many of an adapter's deliveries may wait, across all of its URLs. */
 const ADAPTER_ROOM = 128;
 

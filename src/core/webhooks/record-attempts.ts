@@ -1,17 +1,24 @@
 import { newEvent } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
 import { type EndpointHealth, hasFailedTooLong, healthAfterFailures, OUTAGE } from '../domain/retry.ts';
-import { toIso, type UnixMs } from '../domain/time.ts';
+import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import { parseUrl } from '../domain/url.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { LogThrottle, Tally } from '../runtime/log-throttle.ts';
+import { createLogThrottle, createTally, type LogThrottle, type Tally } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { BY_ITSELF, insertOperatorActions } from '../store/access/audit-log.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
-import { type AttemptOutcome, type LeasedDelivery, recordOutcomes, targetOf } from '../store/outbox/deliveries.ts';
+import {
+  type AttemptOutcome,
+  type LeasedDelivery,
+  recordOutcomes,
+  returnDeliveries,
+  targetOf,
+} from '../store/outbox/deliveries.ts';
 import { insertEvents } from '../store/outbox/events.ts';
 import {
   countUndelivered,
