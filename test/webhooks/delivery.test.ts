@@ -5,8 +5,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { createTally } from '../../src/core/runtime/log-throttle.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
-import { createExpediter } from '../../src/core/webhooks/expedite.ts';
-import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
+import { createExpediter, recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   attemptsMade,

@@ -4,8 +4,7 @@ import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/core/store/outbox/deliveries.ts';
-import { createExpediter } from '../../src/core/webhooks/expedite.ts';
-import { createOutcomeQueue } from '../../src/core/webhooks/record-attempts.ts';
+import { createExpediter, createOutcomeQueue } from '../../src/core/webhooks/record-attempts.ts';
 import {
   attemptsMade,
   createWorldForEachTest,

@@ -10,8 +10,7 @@ import {
   leaseDueDeliveries,
   returnDeliveries,
 } from '../../src/core/store/outbox/deliveries.ts';
-import { createExpediter } from '../../src/core/webhooks/expedite.ts';
-import { recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
+import { createExpediter, recordAttempts } from '../../src/core/webhooks/record-attempts.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { readDeliveries } from '../../src/faces/operator/explain/facts.ts';
 import { describeEvent } from '../../src/faces/operator/explain/timeline.ts';

@@ -11,7 +11,7 @@ import { type CallbackOrder, findCallbackOrders } from '../store/outbox/adapter-
 import { type AttemptOutcome, type LeasedDelivery, leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
-import type { Expediter } from './expedite.ts';
+import type { Expediter } from './record-attempts.ts';
 import { createOutcomeQueue, hasArrived, isOutage, namesOf } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendDeps, type SendResult, sendSigned } from './send.ts';

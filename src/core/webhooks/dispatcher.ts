@@ -12,8 +12,7 @@ import type { Database, Sql } from '../store/db/database.ts';
 import { findOldestUndelivered } from '../store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
-import { createExpediter } from './expedite.ts';
-import { COUNTED_ATTEMPTS } from './record-attempts.ts';
+import { COUNTED_ATTEMPTS, createExpediter } from './record-attempts.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
 
 export type DispatcherOptions = {
