@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startedField } from '../../src/core/webhooks/adapter-signature.ts';
+import { startedField } from '../../src/core/webhooks/adapter-dialect.ts';
 import { checkFields, FORMS } from '../../src/faces/adapters/fields.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';

@@ -10,12 +10,11 @@ import type { Database, Sql } from '../store/db/database.ts';
 import { type CallbackOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
 import { type AttemptOutcome, type LeasedDelivery, leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
+import { sendCallback } from './adapter-dialect.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
-import type { Expediter } from './record-attempts.ts';
-import { createOutcomeQueue, hasArrived, isOutage, namesOf } from './record-attempts.ts';
+import { createOutcomeQueue, type Expediter, hasArrived, isOutage, namesOf } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendDeps, type SendResult, sendSigned } from './send.ts';
-import { sendCallback } from './send-callback.ts';
 
 /**
  * Maximum number of deliveries that are waiting, in progress or not recorded yet. After a crash, they are attempted again when their leases

@@ -9,7 +9,7 @@ import type { Logger } from '../../core/runtime/log.ts';
 import { findValidApiKey } from '../../core/store/access/api-keys.ts';
 import { type Adapter, type AdapterKind, findAdapter } from '../../core/store/outbox/adapter-orders.ts';
 import { findActiveSecrets } from '../../core/store/outbox/webhook-secrets.ts';
-import { adapterSecret } from '../../core/webhooks/adapter-signature.ts';
+import { adapterSecret } from '../../core/webhooks/adapter-dialect.ts';
 import { openEndpointSecrets } from '../../core/webhooks/endpoint-secrets.ts';
 import { noteCaller } from '../web/bound-connections.ts';
 import { clientOf } from '../web/client-address.ts';

@@ -10,7 +10,7 @@ import { parseUrl } from '../../core/domain/url.ts';
 import { createOrder, findEarlier, type Ordered } from '../../core/payments/create-invoice.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { type Dialect, findAdapterOrder, insertAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
-import { asNumber, startedField } from '../../core/webhooks/adapter-signature.ts';
+import { asNumber, startedField } from '../../core/webhooks/adapter-dialect.ts';
 import { checkTarget, targetRule } from '../../core/webhooks/target.ts';
 import { clocksApart, problemOf } from '../web/problem.ts';
 import type { AdapterDeps, Admitted } from './authenticate.ts';

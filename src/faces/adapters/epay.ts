@@ -3,7 +3,7 @@ import { projectInvoice } from '../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import { toIso, type UnixMs } from '../../core/domain/time.ts';
 import { findInvoiceByExternalId } from '../../core/store/ledger/invoices.ts';
-import { type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
+import { type Fields, isSigned, PID } from '../../core/webhooks/adapter-dialect.ts';
 import { isSameText } from '../../core/webhooks/sign.ts';
 import { type AdapterDeps, type Admitted, admit } from './authenticate.ts';
 import { createAdaptedOrder, findOrder } from './create-adapted-order.ts';

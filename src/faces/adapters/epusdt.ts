@@ -6,7 +6,7 @@ import { formatAmount } from '../../core/domain/money.ts';
 import { withdrawInvoice } from '../../core/store/ledger/invoices.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import type { AdapterKind } from '../../core/store/outbox/adapter-orders.ts';
-import { asNumber, type Fields, isSigned, PID } from '../../core/webhooks/adapter-signature.ts';
+import { asNumber, type Fields, isSigned, PID } from '../../core/webhooks/adapter-dialect.ts';
 import { clientOf } from '../web/client-address.ts';
 import { refuseLimited } from '../web/rate-limit.ts';
 import { ADAPTER_FAILURES, type AdapterDeps, type Admitted, admit, findEnabled, kindOf } from './authenticate.ts';

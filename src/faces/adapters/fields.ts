@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Adapter } from '../../core/store/outbox/adapter-orders.ts';
-import { asNumber, type Fields, startedField } from '../../core/webhooks/adapter-signature.ts';
+import { asNumber, type Fields, startedField } from '../../core/webhooks/adapter-dialect.ts';
 import { CODES, Refusal } from './refusal.ts';
 
 /** How a field in another system's protocol is handled. Empty fields count as absent. */

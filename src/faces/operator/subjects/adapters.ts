@@ -30,7 +30,7 @@ import {
 import { planNotification } from '../../../core/store/outbox/notifications.ts';
 import { listNotifyChannels } from '../../../core/store/outbox/notify-channels.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../../core/store/outbox/webhook-endpoints.ts';
-import { asNumber, PID } from '../../../core/webhooks/adapter-signature.ts';
+import { asNumber, PID } from '../../../core/webhooks/adapter-dialect.ts';
 import { addEndpointSecret } from '../../../core/webhooks/endpoint-secrets.ts';
 import { askRate } from '../../../core/webhooks/poll-rates.ts';
 import { createWebhookSender } from '../../../core/webhooks/send.ts';
