@@ -537,8 +537,8 @@ create table invitations (
 CREATE UNIQUE INDEX invitations_person ON invitations USING btree (person_id) WHERE (ended_at IS NULL);
 CREATE TRIGGER invitations_stay_ended BEFORE UPDATE ON invitations FOR EACH ROW WHEN ((old.ended_at IS NOT NULL)) EXECUTE FUNCTION keep_columns();
 
--- Written by src/core/store/db/database.ts
 -- Written by src/core/payments/record-changes.ts
+-- Written by src/core/store/db/database.ts
 -- Written by src/core/store/ledger/invoice-creation.ts
 -- Written by src/core/store/ledger/invoices.ts
 create table invoices (
