@@ -24,10 +24,9 @@ import {
 } from '../store/chain/balance-checks.ts';
 import { findCursor, lockCursor } from '../store/chain/cursor.ts';
 import type { Database, Sql } from '../store/db/database.ts';
-import { headerAt } from './nodes/ask-block.ts';
-import { constantCall } from './nodes/ask-state.ts';
 import { type Node, ofDifferentOperators, orNull } from './nodes/node.ts';
 import type { NodePool } from './nodes/node-pool.ts';
+import { constantCall, headerAt } from './nodes/questions.ts';
 import { isReproduced, readBlockId } from './proof/prove-block.ts';
 
 type ReconcilerDeps = StateDeps &

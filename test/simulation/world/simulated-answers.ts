@@ -3,7 +3,7 @@ import type { Fault } from '@quittance/devnet/faults/faults';
 import { type Answering, answerRequest } from '@quittance/devnet/node/node-answers';
 import { answerCall, floodOf, type GrpcService } from '@quittance/devnet/node/node-server';
 import { jsonPieces, repeat } from '@quittance/devnet/wire/json-text';
-import type { GrpcCall, Question } from '../../../src/core/chain/nodes/question.ts';
+import type { GrpcCall, Question } from '../../../src/core/chain/nodes/node.ts';
 
 type Asked = Question<unknown>;
 

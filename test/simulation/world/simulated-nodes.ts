@@ -16,7 +16,7 @@ import {
   type Question,
   readNodePause,
   TransportRefusal,
-} from '../../../src/core/chain/nodes/question.ts';
+} from '../../../src/core/chain/nodes/node.ts';
 import { AppError } from '../../../src/core/domain/errors.ts';
 import { type NodeSpec, showsBytes, unlimitedNode } from '../../../src/core/domain/node.ts';
 import type { Random } from '../engine/random.ts';

@@ -16,9 +16,9 @@ import {
   saveChainStatus,
   saveNodesStatus,
 } from '../../store/chain/status.ts';
-import { ENERGY_PRICE } from '../nodes/ask-state.ts';
 import { ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
+import { ENERGY_PRICE } from '../nodes/questions.ts';
 import { createFollower, type Follower } from './follower.ts';
 import { createAlarms, type FollowDeps } from './following.ts';
 

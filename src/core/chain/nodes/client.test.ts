@@ -6,11 +6,9 @@ import type { AccountHex } from '@quittance/tron/address';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { NILE_HEADER } from '../../../../test/support/build-block.ts';
 import { unlimitedNode } from '../../domain/node.ts';
-import { blockAt, blocksBetween, headerAt } from './ask-block.ts';
-import { infosOf } from './ask-infos.ts';
-import { activeWitnesses } from './ask-state.ts';
 import { createNodeClient, type NodeClient, type Outcome } from './client.ts';
-import type { Question } from './question.ts';
+import type { Question } from './node.ts';
+import { activeWitnesses, blockAt, blocksBetween, headerAt, infosOf } from './questions.ts';
 
 /** For what ends by the timeout only; everything else has the patience of the default. */
 const HANGING_MS = 300;

@@ -4,7 +4,7 @@ import { printableText } from '../../domain/text.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { createGrpcCaller } from './grpc-client.ts';
 import { createHttpCaller } from './http-client.ts';
-import { AnswerTooLarge, type Question, type Refusal, TransportRefusal } from './question.ts';
+import { AnswerTooLarge, type Question, type Refusal, TransportRefusal } from './node.ts';
 
 /** Sends questions to one node. Throws `NODE_REFUSED` (always retryable) on any failure. */
 export type NodeClient = {

@@ -7,11 +7,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { realBlock } from '../../../../test/support/real-blocks.ts';
 import { unlimitedNode } from '../../domain/node.ts';
 import { transactionBy } from '../verify/transaction-reader.ts';
-import { blockAt, headerAt } from './ask-block.ts';
-import { infosOf } from './ask-infos.ts';
-import { constantCall } from './ask-state.ts';
 import { type Call, createNodeClient, type NodeClientOptions, type Outcome } from './client.ts';
-import type { Question } from './question.ts';
+import type { Question } from './node.ts';
+import { blockAt, constantCall, headerAt, infosOf } from './questions.ts';
 
 const HANGING_MS = 300;
 /** For longer responses. A busy machine may need most of it before the first byte arrives. */

@@ -20,7 +20,7 @@ import {
   readNodePause,
   shown,
   TransportRefusal,
-} from './question.ts';
+} from './node.ts';
 
 /**
  * The number of bytes that a node may send before it gets an acknowledgement. With Node.js's default of 64 KiB, a node with 100 ms latency

@@ -12,7 +12,7 @@ import {
   readNodePause,
   shown,
   TransportRefusal,
-} from './question.ts';
+} from './node.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Enough connections to read ahead while catching up, but few enough for providers that limit them. */

@@ -7,8 +7,8 @@ import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { logsBetween } from '../verify/read-by-logs.ts';
-import { headerAt } from './ask-block.ts';
 import { createAdaptiveTimeout, createNodeLine } from './node-line.ts';
+import { headerAt } from './questions.ts';
 
 /** For what ends by itself, however slow the machine; and for what ends by the timeout only. */
 const PATIENT_MS = 10_000;

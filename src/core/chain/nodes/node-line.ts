@@ -10,9 +10,8 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { createNodeClient, type Lateness, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import { MAX_STREAMS } from './grpc-client.ts';
 import { MAX_CONNECTIONS } from './http-client.ts';
-import type { AskOptions } from './node.ts';
+import type { AskOptions, Question, Substitutable } from './node.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
-import type { Question, Substitutable } from './question.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;

@@ -7,11 +7,10 @@ import { type NodeSpec, unlimitedNode } from '../../domain/node.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { headerAt } from './ask-block.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './client.ts';
-import type { Node } from './node.ts';
+import type { Node, Question } from './node.ts';
 import { createNodePool, type NodePool } from './node-pool.ts';
-import type { Question } from './question.ts';
+import { headerAt } from './questions.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

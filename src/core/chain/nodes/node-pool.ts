@@ -10,10 +10,10 @@ import { findGenesisId } from '../../store/chain/cursor.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { readBlockId } from '../proof/prove-block.ts';
-import { headerAt } from './ask-block.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
 import { createAdaptiveTimeout, createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
+import { headerAt } from './questions.ts';
 
 export type NodePool = ReturnType<typeof createNodePool>;
 

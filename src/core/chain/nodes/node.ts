@@ -1,5 +1,150 @@
 import { AppError } from '../../domain/errors.ts';
-import type { Question, Substitutable } from './question.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
+import type { JsonShape } from './json-reader.ts';
+
+/**
+ * The kinds of questions that have a substitute: infos can replace logs, single blocks can replace ranges, and JSON can replace infos as
+ * bytes. If such a question fails, only questions of the same kind are paused, never the node.
+ */
+export type Substitutable = 'logs' | 'ranges' | 'bytes';
+
+/** A question to a node, in both protocols that nodes support. `read` throws on anything that isn't an answer to it. */
+export type Question<Answer> = {
+  /** Absent if the question has no substitute. */
+  substitutable?: Substitutable;
+  /** Size limit of the answer. Default: 4 MiB. */
+  maxBytes?: number;
+  /** Approximate memory limit for the parts of a JSON answer that are kept. Default: 8 MiB. */
+  maxHeldBytes?: number;
+  /** Minimum timeout for a question that takes longer than others. */
+  timeoutMs?: number;
+  http: {
+    path: `/wallet/${string}` | `/walletsolidity/${string}` | '/jsonrpc';
+    body: object;
+    shape?: JsonShape;
+    read(json: unknown): Answer;
+  };
+  /** This is `null` if gRPC has no such call. */
+  grpc: GrpcCall<Answer> | null;
+};
+
+export type GrpcCall<Answer> = {
+  path: `/protocol.Wallet/${string}` | `/protocol.WalletSolidity/${string}`;
+  /** Lower than the question's `maxBytes`, because bytes are shorter than JSON. */
+  maxBytes?: number;
+  request: Uint8Array;
+  /**
+   * Creates a sink that receives the answer's message in chunks; `length` is its size in bytes as claimed by the node. java-tron sends an
+   * empty message if the requested object doesn't exist.
+   */
+  newSink(length?: number): MessageSink<Answer>;
+};
+
+export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };
+
+/** Maximum memory to allocate for a message based only on the length that a node claims. */
+const MOST_ON_TRUST = 4 * 1024 * 1024;
+
+/** Collects a whole message. Chunks are copied, because a chunk may be only a few bytes of a large socket buffer. */
+export function wholeMessage<Answer>(
+  read: (message: Uint8Array) => Answer,
+): (expected?: number) => MessageSink<Answer> {
+  return (expected = 0) => {
+    let room = Buffer.allocUnsafe(Math.min(expected, MOST_ON_TRUST));
+    let length = 0;
+    return {
+      push: (chunk) => {
+        if (length + chunk.length > room.length) {
+          const wider = Buffer.allocUnsafe(Math.max(room.length * 2, length + chunk.length));
+          room.copy(wider, 0, 0, length);
+          room = wider;
+        }
+        room.set(chunk, length);
+        length += chunk.length;
+      },
+      end: () => {
+        const message = room.subarray(0, length);
+        room = Buffer.alloc(0);
+        return read(message);
+      },
+    };
+  };
+}
+
+/** Whether the question is about the irreversible chain, which java-tron serves on a separate port. */
+export function isAboutSolid({ http }: Pick<Question<unknown>, 'http'>): boolean {
+  return http.path.startsWith('/walletsolidity/');
+}
+
+/** A transport for questions to a node. Rejects with `TransportRefusal`, `AnswerTooLarge`, or a check's error. */
+export type Caller = {
+  ask<Answer>(question: Question<Answer>, limits: CallLimits): Promise<Answer>;
+  close(): Promise<void>;
+};
+
+export type CallLimits = { maxBytes: number; signal: AbortSignal; onBytes(count: number): void };
+
+/** Maximum length of a refusal in an error message. */
+const SHOWN_CHARACTERS = 200;
+/** Maximum pause that a node can request. A wrong header must not silence the node for a day. */
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
+
+type Headers = Record<string, string | string[] | undefined>;
+
+/**
+ * `isLimit`: the node refuses the caller or the request rate, whatever the question is. `wasHungUp`: it closed the connection without an
+ * answer.
+ */
+export type Refusal = {
+  reason: string;
+  retryAfterMs: number | null;
+  wasReached: boolean;
+  isLimit: boolean;
+  wasHungUp?: boolean;
+};
+
+/** A refusal by the node, or by something in front of it. */
+export class TransportRefusal extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.reason);
+    this.refusal = refusal;
+  }
+}
+
+/** An error with the code `NODE_REFUSED` for an answer that exceeds the caller's limit. */
+export class AnswerTooLarge extends AppError {
+  constructor(message: string) {
+    super('NODE_REFUSED', message, { retryable: true });
+  }
+}
+
+/** Wraps an error that occurred after the answer had begun. The node was reached in any case, no matter what went wrong afterwards. */
+export function afterReached(error: unknown): Error {
+  if (error instanceof TransportRefusal || error instanceof AnswerTooLarge) return error;
+  return new TransportRefusal({ reason: reasonOf(error), retryAfterMs: null, wasReached: true, isLimit: false });
+}
+
+/**
+ * Returns the pause that a node asks for, in milliseconds and bounded, or `null` if it asks for none. It's in `Retry-After`, in seconds or
+ * as a date relative to the response's own `Date`. TronGrid puts the pause into the text: `{"Success":false,"Error":"The key exceeds the
+ * frequency limit(15), and the query server is suspended for 30s","StatusCode":403}`.
+ */
+export function readNodePause(headers: Headers, text: string): number | null {
+  const header = String(headers['retry-after'] ?? '').trim();
+  const reported = /suspended for (\d{1,6})\s?s/i.exec(text.slice(0, 1000))?.[1];
+  const seconds = /^\d{1,6}$/.test(header) ? Number(header) : reported === undefined ? null : Number(reported);
+  const untilMs = Date.parse(header) - Date.parse(String(headers['date'] ?? ''));
+  const ms = seconds === null ? untilMs : seconds * 1000;
+  return Number.isFinite(ms) ? Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms)) : null;
+}
+
+/** Returns the beginning of an answer on a single line. */
+export function shown(whole: string): string {
+  const text = whole.replace(/\s+/g, ' ').trim();
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}
 
 /**
  * `maxBytes`: a limit for this call, below the question's own limit. `isOptional`: a stranger chose the question, so the node isn't paused

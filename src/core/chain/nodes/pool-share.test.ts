@@ -4,9 +4,9 @@ import { type NodeSpec, unlimitedNode } from '../../domain/node.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { blockAt, headerAt } from './ask-block.ts';
 import { createNodePool } from './node-pool.ts';
 import { poolShare } from './pool-share.ts';
+import { blockAt, headerAt } from './questions.ts';
 
 const MIDNIGHT = Date.UTC(2026, 8, 1);
 const HOUR_MS = 3_600_000;

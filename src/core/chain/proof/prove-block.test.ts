@@ -24,7 +24,7 @@ import {
   signBlock,
   USDT,
 } from '../../../../test/support/build-block.ts';
-import { blockAt } from '../nodes/ask-block.ts';
+import { blockAt } from '../nodes/questions.ts';
 import { type ExaminedBlock, examineBlock, proveHeader, readBlockId } from './prove-block.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the answers are bent in every way.

@@ -4,10 +4,9 @@ import type { ShownBlock } from '@quittance/tron/shown-block';
 import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { describe, expect, test } from 'vitest';
 import { mainNetworkBlock, type Oddity, REAL_USDT, realBlock } from '../../../../test/support/real-blocks.ts';
-import { blockAt } from '../nodes/ask-block.ts';
-import { infosOf } from '../nodes/ask-infos.ts';
 import { createJsonReader } from '../nodes/json-reader.ts';
-import type { Question } from '../nodes/question.ts';
+import type { Question } from '../nodes/node.ts';
+import { blockAt, infosOf } from '../nodes/questions.ts';
 import { readLogs } from '../verify/read-logs.ts';
 import { examineBlock } from './prove-block.ts';
 

@@ -1,8 +1,8 @@
 import { type AccountHex, accountFromWord, accountToAddress } from '@quittance/tron/address';
 import { keepNewest } from '../../runtime/keep-newest.ts';
-import { constantCall } from '../nodes/ask-state.ts';
 import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
+import { constantCall } from '../nodes/questions.ts';
 
 /**
  * The terms of the transfer fee in Tether's contract (see `calcFee` in its source). If `basisPoints` is 0, there's no fee, which has always

@@ -13,9 +13,9 @@ import {
   type ProducerSet,
 } from '../../store/chain/producer-sets.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { accountAt, activeWitnesses } from '../nodes/ask-state.ts';
 import { type Node, ofDifferentOperators } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
+import { accountAt, activeWitnesses } from '../nodes/questions.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import type { SolidHeader } from './read-block.ts';
 

@@ -10,11 +10,9 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { blockAt, blocksBetween, headerAt } from '../nodes/ask-block.ts';
-import { infoOf, infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
-import { type AskOptions, type Node, orNull } from '../nodes/node.ts';
+import { AnswerTooLarge, type AskOptions, type Node, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
-import { AnswerTooLarge } from '../nodes/question.ts';
+import { blockAt, blocksBetween, headerAt, infoOf, infosOf, type ShownInfo } from '../nodes/questions.ts';
 import {
   type ExaminedBlock,
   examineBlock,

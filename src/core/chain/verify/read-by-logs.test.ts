@@ -5,11 +5,9 @@ import { AppError } from '../../domain/errors.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { createJsonReader } from '../nodes/json-reader.ts';
-import type { AskOptions, Node } from '../nodes/node.ts';
-import type { Question } from '../nodes/question.ts';
+import type { AskOptions, Node, Question } from '../nodes/node.ts';
 import { createKnownTerms } from './fee-terms.ts';
-import type { ReadDeps } from './read-block.ts';
-import { digestWord, readBlock } from './read-block.ts';
+import { digestWord, type ReadDeps, readBlock } from './read-block.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
 type Json = any;

@@ -1,8 +1,7 @@
 import type { AccountHex } from '@quittance/tron/address';
 import type { ChainTransfer, Evidence } from '../../domain/chain-block.ts';
 import { findOurAccounts } from '../../store/chain/incoming.ts';
-import { type Node, orNull } from '../nodes/node.ts';
-import type { Question } from '../nodes/question.ts';
+import { type Node, orNull, type Question } from '../nodes/node.ts';
 import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
 import type { FeeTerms } from './fee-terms.ts';
 import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';

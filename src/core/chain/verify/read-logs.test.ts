@@ -22,8 +22,7 @@ import {
   USDT,
 } from '../../../../test/support/build-block.ts';
 import { CONTRACT_EVENT_TOPICS } from '../../domain/contract-event.ts';
-import { blockAt, headerAt } from '../nodes/ask-block.ts';
-import { infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
+import { blockAt, headerAt, infosOf, type ShownInfo } from '../nodes/questions.ts';
 import { type ExaminedBlock, examineBlock, readBlockId } from '../proof/prove-block.ts';
 import type { FeeTerms } from './fee-terms.ts';
 import { readLogs } from './read-logs.ts';

@@ -4,7 +4,7 @@ import { decodeTransferLog, TRANSFER_TOPIC } from '@quittance/tron/usdt';
 import type { ChainTransfer } from '../../domain/chain-block.ts';
 import { BURNED_TO, CONTRACT_EVENT_TOPICS, type ContractEvent, contractEventRow } from '../../domain/contract-event.ts';
 import { AppError, retryableError } from '../../domain/errors.ts';
-import type { ShownInfo } from '../nodes/ask-infos.ts';
+import type { ShownInfo } from '../nodes/questions.ts';
 import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
 import { type FeeTerms, feeOf } from './fee-terms.ts';
 

@@ -1,6 +1,6 @@
 import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
-import { headerAt } from '../../../core/chain/nodes/ask-block.ts';
 import { createNodeClient } from '../../../core/chain/nodes/client.ts';
+import { headerAt } from '../../../core/chain/nodes/questions.ts';
 import { readBlockId } from '../../../core/chain/proof/prove-block.ts';
 import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { say } from '../../../core/domain/message.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
-import { accountAt } from '../../../core/chain/nodes/ask-state.ts';
 import type { Node } from '../../../core/chain/nodes/node.ts';
 import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
+import { accountAt } from '../../../core/chain/nodes/questions.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';

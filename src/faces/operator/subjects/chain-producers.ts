@@ -1,7 +1,6 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { blockAt } from '../../../core/chain/nodes/ask-block.ts';
-import { infosOf } from '../../../core/chain/nodes/ask-infos.ts';
 import { type Node, ofDifferentOperators } from '../../../core/chain/nodes/node.ts';
+import { blockAt, infosOf } from '../../../core/chain/nodes/questions.ts';
 import { type Checkpoint, readCheckpoint, writeCheckpoint } from '../../../core/chain/proof/checkpoints.ts';
 import { type ExaminedBlock, examineBlock } from '../../../core/chain/proof/prove-block.ts';
 import { isSignedBy, type KnownProducers, loadProducers, nameProducers } from '../../../core/chain/verify/producers.ts';

@@ -1,7 +1,7 @@
 import { concatBytes } from '@noble/hashes/utils.js';
 import { writeBytes, writeElement, writeInt64 } from '@quittance/tron/protobuf';
 import { expect, test } from 'vitest';
-import { ENERGY_PRICE } from './ask-state.ts';
+import { ENERGY_PRICE } from './questions.ts';
 
 const { http, grpc } = ENERGY_PRICE;
 const json = (...list: unknown[]) => http.read({ chainParameter: list });
