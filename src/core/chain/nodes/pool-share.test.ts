@@ -4,8 +4,7 @@ import { type NodeSpec, unlimitedNode } from '../../domain/node.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { createNodePool } from './node-pool.ts';
-import { poolShare } from './pool-share.ts';
+import { createNodePool, poolShare } from './node-pool.ts';
 import { blockAt, headerAt } from './questions.ts';
 
 const MIDNIGHT = Date.UTC(2026, 8, 1);

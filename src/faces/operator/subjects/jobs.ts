@@ -1,4 +1,4 @@
-import { poolShare } from '../../../core/chain/nodes/pool-share.ts';
+import { poolShare } from '../../../core/chain/nodes/node-pool.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
@@ -15,14 +15,7 @@ import type { NodeDeps, OperationDeps } from '../operation.ts';
 import { selectNetwork } from '../select.ts';
 import { adviseOnBooks, noteReconciled, reconcileNow } from './balances.ts';
 import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';
-import {
-  adviseOnDifferences,
-  rescanRange,
-  sayRescanned,
-  sayUnattested,
-  sayVerified,
-  verifyRange,
-} from './chain-ranges.ts';
+import { adviseOnDifferences, rescanRange, sayRescanned, sayUnattested, sayVerified, verifyRange } from './chain-ranges.ts';
 
 export const JOB_KINDS = ['verify', 'rescan', 'reconcile'] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
