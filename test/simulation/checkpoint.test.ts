@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createFollower } from '../../src/core/chain/follow/follower.ts';
+import { createFollower, startCursor } from '../../src/core/chain/follow/follower.ts';
 import { createAlarms } from '../../src/core/chain/follow/following.ts';
-import { startCursor } from '../../src/core/chain/follow/start-cursor.ts';
 import type { Node } from '../../src/core/chain/nodes/node.ts';
 import type { Checkpoint } from '../../src/core/chain/proof/checkpoints.ts';
 import { createKnownTerms } from '../../src/core/chain/verify/fee-terms.ts';
@@ -15,20 +14,7 @@ import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { longTest } from '../support/some-cases.ts';
 import { blockAfter, EVIL, HONEST, keysNamed, SLOT_MS, USDT } from './attack-chain.ts';
-import {
-  checkpointOf,
-  createHeaderNode,
-  createLongChain,
-  FIRST,
-  type HeaderLies,
-  type LongChain,
-  membersOf,
-  own,
-  PERIOD_BLOCKS,
-  type Producer,
-  signingWith,
-  votedOut,
-} from './checkpoint-chain.ts';
+import { checkpointOf, createHeaderNode, createLongChain, FIRST, type HeaderLies, type LongChain, membersOf, own, PERIOD_BLOCKS, type Producer, signingWith, votedOut } from './checkpoint-chain.ts';
 
 let database: TestDatabase;
 let db: Database;

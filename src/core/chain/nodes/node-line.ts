@@ -6,12 +6,12 @@ import type { UnixMs } from '../../domain/time.ts';
 import { createSemaphore } from '../../runtime/concurrency.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { backoffMs } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createNodeClient, type Lateness, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import { MAX_STREAMS } from './grpc-client.ts';
 import { MAX_CONNECTIONS } from './http-client.ts';
 import type { AskOptions, Question, Substitutable } from './node.ts';
-import { backoffMs } from '../../runtime/loop.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;

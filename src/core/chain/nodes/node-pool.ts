@@ -5,16 +5,23 @@ import type { ShownHeader } from '@quittance/tron/shown-block';
 import { retryableError } from '../../domain/errors.ts';
 import { isLocalNetwork, type Network, nodesVariable } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { createSemaphore, unlessAborted } from '../../runtime/concurrency.ts';
 import { backoffMs } from '../../runtime/loop.ts';
 import { findGenesisId } from '../../store/chain/cursor.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { readBlockId } from '../proof/prove-block.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
-import { createAdaptiveTimeout, createNodeLine, type NodeLineOptions, ALONE, createNodePause, type NodePause } from './node-line.ts';
+import {
+  ALONE,
+  createAdaptiveTimeout,
+  createNodeLine,
+  createNodePause,
+  type NodeLineOptions,
+  type NodePause,
+} from './node-line.ts';
 import { headerAt } from './questions.ts';
-import type { UnixMs } from '../../domain/time.ts';
-import { createSemaphore, unlessAborted } from '../../runtime/concurrency.ts';
 
 export type NodePool = ReturnType<typeof createNodePool>;
 

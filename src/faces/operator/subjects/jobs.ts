@@ -15,7 +15,14 @@ import type { NodeDeps, OperationDeps } from '../operation.ts';
 import { selectNetwork } from '../select.ts';
 import { adviseOnBooks, noteReconciled, reconcileNow } from './balances.ts';
 import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';
-import { adviseOnDifferences, rescanRange, sayRescanned, sayUnattested, sayVerified, verifyRange } from './chain-ranges.ts';
+import {
+  adviseOnDifferences,
+  rescanRange,
+  sayRescanned,
+  sayUnattested,
+  sayVerified,
+  verifyRange,
+} from './chain-ranges.ts';
 
 export const JOB_KINDS = ['verify', 'rescan', 'reconcile'] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
