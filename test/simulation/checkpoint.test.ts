@@ -14,7 +14,20 @@ import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { longTest } from '../support/some-cases.ts';
 import { blockAfter, EVIL, HONEST, keysNamed, SLOT_MS, USDT } from './attack-chain.ts';
-import { checkpointOf, createHeaderNode, createLongChain, FIRST, type HeaderLies, type LongChain, membersOf, own, PERIOD_BLOCKS, type Producer, signingWith, votedOut } from './checkpoint-chain.ts';
+import {
+  checkpointOf,
+  createHeaderNode,
+  createLongChain,
+  FIRST,
+  type HeaderLies,
+  type LongChain,
+  membersOf,
+  own,
+  PERIOD_BLOCKS,
+  type Producer,
+  signingWith,
+  votedOut,
+} from './checkpoint-chain.ts';
 
 let database: TestDatabase;
 let db: Database;

@@ -15,9 +15,8 @@ import { readByLogs } from '../verify/read-by-logs.ts';
 import { BATCH_BLOCKS } from './finalize.ts';
 import type { FollowDeps } from './following.ts';
 import { assertLater } from './head.ts';
-import { othersFor, type Quorum, withQuorum } from './quorum.ts';
 import type { Signers } from './signers.ts';
-import type { ChainWindow, WindowBlock } from './window.ts';
+import { type ChainWindow, othersFor, type Quorum, type WindowBlock, withQuorum } from './window.ts';
 
 type CatchUpOptions = {
   /** The preferred node, which is the first one in `nodes`. */

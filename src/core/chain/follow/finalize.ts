@@ -10,9 +10,8 @@ import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
 import type { Pace } from './pace.ts';
-import { LAG_BLOCKS } from './quorum.ts';
 import type { Signers } from './signers.ts';
-import { type ChainWindow, toChainBlock, type WindowBlock } from './window.ts';
+import { type ChainWindow, LAG_BLOCKS, toChainBlock, type WindowBlock } from './window.ts';
 
 /**
  * A node's claim or the window is stuck if it isn't confirmed within this many blocks. Normally 19 different producers confirm it within a

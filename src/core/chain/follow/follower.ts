@@ -1,28 +1,50 @@
-import { retryableError, type AppError } from '../../domain/errors.ts';
+import { type AppError, retryableError } from '../../domain/errors.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import { findReplacement, showPendingEvents } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
 import { createHeldBack, expireInvoices } from '../../payments/expire-invoices.ts';
 import type { Watching } from '../../payments/watching.ts';
-import { type ChainCursor, findCursor, markLive, findEarliestInvoiceTime, insertCursor } from '../../store/chain/cursor.ts';
+import {
+  type ChainCursor,
+  findCursor,
+  findEarliestInvoiceTime,
+  insertCursor,
+  markLive,
+} from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
+import { insertProducerSet, type ProducerSet } from '../../store/chain/producer-sets.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
 import { createAvoidance, type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import { describeNodes, recogniseNodes } from '../nodes/node-pool.ts';
 import { shippedCheckpoint } from '../proof/checkpoints.ts';
-import { loadProducers, isKnownSolid, type KnownProducers, nameProducers, PERIOD_MS, solidHeightBy } from '../verify/producers.ts';
+import type { ProvenHeader } from '../proof/prove-block.ts';
+import {
+  isKnownSolid,
+  type KnownProducers,
+  loadProducers,
+  nameProducers,
+  PERIOD_MS,
+  solidHeightBy,
+} from '../verify/producers.ts';
+import {
+  type BlockMark,
+  blamed,
+  type Genesis,
+  type ReadDeps,
+  readAnyHeaderAt,
+  readGenesis,
+  readHeaderAt,
+  readNewestSolid,
+  type SolidHeader,
+} from '../verify/read-block.ts';
 import { createWalk, explainedBy, ofCheckpointChain, type Walk } from '../verify/walk-producers.ts';
 import { createCatchUp } from './catch-up.ts';
 import { createFinalizer, createSolid, type Solid, spareAsks } from './finalize.ts';
 import type { FollowDeps } from './following.ts';
 import { createHead } from './head.ts';
 import { createBatchPace } from './pace.ts';
-import { createQuorum } from './quorum.ts';
 import { createSigners } from './signers.ts';
-import { type ChainWindow, createWindow, toChainBlock, type WindowBlock } from './window.ts';
-import { toIso, type UnixMs } from '../../domain/time.ts';
-import { insertProducerSet, type ProducerSet } from '../../store/chain/producer-sets.ts';
-import type { ProvenHeader } from '../proof/prove-block.ts';
-import { type BlockMark, blamed, type Genesis, type ReadDeps, readAnyHeaderAt, readGenesis, readHeaderAt, readNewestSolid, type SolidHeader } from '../verify/read-block.ts';
+import { type ChainWindow, createQuorum, createWindow, toChainBlock, type WindowBlock } from './window.ts';
 
 /** If the watcher is more than this many blocks behind the irreversible chain, it reads blocks in ranges. */
 const CATCH_UP_BLOCKS = 20;

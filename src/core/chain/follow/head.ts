@@ -7,9 +7,8 @@ import { isSignedBy } from '../verify/producers.ts';
 import { blamed, type ReadBlock, readBlock, readGenesis, readHeadBlock, readHeaderAt } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
 import type { Pace } from './pace.ts';
-import { othersFor, withQuorum } from './quorum.ts';
 import type { Signers } from './signers.ts';
-import type { ChainWindow, WindowBlock } from './window.ts';
+import { type ChainWindow, othersFor, type WindowBlock, withQuorum } from './window.ts';
 
 /** Forks on the main network are only one or two blocks deep, and normally at most 18 blocks aren't irreversible yet. */
 const MAX_WALK_BLOCKS = 100;

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AccountHex } from '@quittance/tron/address';
-import { needsAgreement } from '../../../core/chain/follow/quorum.ts';
-import { addVote, settle, toChainBlock, toWindowBlock } from '../../../core/chain/follow/window.ts';
+import { addVote, needsAgreement, settle, toChainBlock, toWindowBlock } from '../../../core/chain/follow/window.ts';
 import { type Node, orNull } from '../../../core/chain/nodes/node.ts';
 import type { ProvenHeader } from '../../../core/chain/proof/prove-block.ts';
 import { isSignedBy, type KnownProducers, solidHeightBy } from '../../../core/chain/verify/producers.ts';
