@@ -1,7 +1,7 @@
 import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import { vi } from 'vitest';
 import { createFollower } from '../../src/core/chain/follow/follower.ts';
-import { createAlarms } from '../../src/core/chain/follow/following.ts';
+import { createAlarms } from '../../src/core/chain/follow/watcher.ts';
 import type { NodePool } from '../../src/core/chain/nodes/node-pool.ts';
 import { createKnownTerms } from '../../src/core/chain/verify/fee-terms.ts';
 import { AppError } from '../../src/core/domain/errors.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createFollower, startCursor } from '../../src/core/chain/follow/follower.ts';
-import { createAlarms } from '../../src/core/chain/follow/following.ts';
+import { createAlarms } from '../../src/core/chain/follow/watcher.ts';
 import type { Node } from '../../src/core/chain/nodes/node.ts';
 import type { Checkpoint } from '../../src/core/chain/proof/checkpoints.ts';
 import { createKnownTerms } from '../../src/core/chain/verify/fee-terms.ts';

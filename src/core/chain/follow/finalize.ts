@@ -9,7 +9,7 @@ import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
-import type { Pace } from './pace.ts';
+import type { Pace } from './head.ts';
 import type { Signers } from './signers.ts';
 import { type ChainWindow, LAG_BLOCKS, toChainBlock, type WindowBlock } from './window.ts';
 

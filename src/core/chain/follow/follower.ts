@@ -41,8 +41,7 @@ import { createWalk, explainedBy, ofCheckpointChain, type Walk } from '../verify
 import { createCatchUp } from './catch-up.ts';
 import { createFinalizer, createSolid, type Solid, spareAsks } from './finalize.ts';
 import type { FollowDeps } from './following.ts';
-import { createHead } from './head.ts';
-import { createBatchPace } from './pace.ts';
+import { createBatchPace, createHead } from './head.ts';
 import { createSigners } from './signers.ts';
 import { type ChainWindow, createQuorum, createWindow, toChainBlock, type WindowBlock } from './window.ts';
 

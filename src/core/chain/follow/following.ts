@@ -1,11 +1,9 @@
-import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
-import type { Network } from '../../domain/network.ts';
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { HeldBack } from '../../payments/expire-invoices.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { RequestShare } from '../../runtime/request-share.ts';
-import { countOpenAlarms, resolveAlarms, tellAlarm } from '../../store/chain/alarms.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import type { ReadDeps } from '../verify/read-block.ts';
@@ -28,35 +26,14 @@ export type FollowDeps = ReadDeps & {
   held?: HeldBack;
 };
 
-type Alarms = ReturnType<typeof createAlarms>;
-type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
-
-export function createAlarms({ db, network, log, metrics }: AlarmDeps) {
-  /** The kinds of alarms that may be open, or `null` until they have been loaded. */
-  let open: Set<AlarmKind> | null = null;
+export type Alarms = {
   /** Sets the metric from the alarms that any process has raised, and caches which kinds are open. */
-  const refresh = async () => {
-    const counts = await countOpenAlarms(db, network);
-    open = new Set(counts.keys());
-    for (const kind of ALARM_KINDS) metrics.alarmsOpen.set({ network, kind }, counts.get(kind) ?? 0);
-  };
-  return {
-    refresh,
-    /**
-     * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
-     * logged.
-     */
-    raise: async (kind: AlarmKind, subject: string, detail: string, tx: Sql = db) => {
-      open?.add(kind);
-      await tellAlarm({ db: tx, log }, kind, { network, subject, detail });
-    },
-    /** Closes all alarms of this kind. Sends no query if none is open. */
-    resolve: async (kind: AlarmKind) => {
-      if (open === null) await refresh();
-      if (open?.has(kind) !== true) return;
-      const count = await resolveAlarms(db, network, kind);
-      open.delete(kind);
-      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
-    },
-  };
-}
+  refresh(): Promise<void>;
+  /**
+   * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
+   * logged.
+   */
+  raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
+  /** Closes all alarms of this kind. Sends no query if none is open. */
+  resolve(kind: AlarmKind): Promise<void>;
+};

@@ -1,12 +1,14 @@
 import type { Gauge } from 'prom-client';
+import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { whileLeading } from '../../payments/watching.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { type LoopHealth, startLoop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
-import { findOpenAlarms } from '../../store/chain/alarms.ts';
+import { countOpenAlarms, findOpenAlarms, resolveAlarms, tellAlarm } from '../../store/chain/alarms.ts';
 import { markChecksDue } from '../../store/chain/balance-checks.ts';
 import { findHalt } from '../../store/chain/cursor.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../../store/chain/leases.ts';
@@ -16,11 +18,12 @@ import {
   saveChainStatus,
   saveNodesStatus,
 } from '../../store/chain/status.ts';
+import type { Sql } from '../../store/db/database.ts';
 import { ofDifferentOperators, orNull } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import { ENERGY_PRICE } from '../nodes/questions.ts';
 import { createFollower, type Follower } from './follower.ts';
-import { createAlarms, type FollowDeps } from './following.ts';
+import type { Alarms, FollowDeps } from './following.ts';
 
 type WatcherDeps = Omit<FollowDeps, 'alarms'> & LeaseOptions;
 
@@ -407,6 +410,32 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
       nextMs = clockMs() + REFRESH_MS;
       // After a failure, the last price stays in use and only gets older.
       ask().catch(() => undefined);
+    },
+  };
+}
+
+type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
+
+export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
+  /** The kinds of alarms that may be open, or `null` until they have been loaded. */
+  let open: Set<AlarmKind> | null = null;
+  const refresh = async () => {
+    const counts = await countOpenAlarms(db, network);
+    open = new Set(counts.keys());
+    for (const kind of ALARM_KINDS) metrics.alarmsOpen.set({ network, kind }, counts.get(kind) ?? 0);
+  };
+  return {
+    refresh,
+    raise: async (kind, subject, detail, tx = db) => {
+      open?.add(kind);
+      await tellAlarm({ db: tx, log }, kind, { network, subject, detail });
+    },
+    resolve: async (kind) => {
+      if (open === null) await refresh();
+      if (open?.has(kind) !== true) return;
+      const count = await resolveAlarms(db, network, kind);
+      open.delete(kind);
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
     },
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
-import { createBatchPace } from './pace.ts';
+import { createBatchPace } from './head.ts';
 
 const BLOCK_MS = 3000;
 const GENESIS_MS = 1_800_000_000_000;
