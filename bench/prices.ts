@@ -1,5 +1,5 @@
-import { drawCodeWords, wordRange } from '../src/core/domain/code-word.ts';
 import type { MicroUsdt } from '../src/core/domain/money.ts';
+import { drawCodeWords, wordRange } from '../src/core/domain/policy.ts';
 
 /** The surcharge limit of the benchmark's project, which is the default: 900 code words for each price. */
 export const MAX_SURCHARGE_MICRO = 10_000n;

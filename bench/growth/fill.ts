@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
-import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import type { MicroUsdt } from '../../src/core/domain/money.ts';
+import { codeWords, wordRange } from '../../src/core/domain/policy.ts';
 import { HINT_EVERY } from '../../src/core/payments/create-invoice.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';

@@ -1,4 +1,4 @@
-import { dammDigit } from '../../src/core/domain/code-word.ts';
+import { dammDigit } from '../../src/core/domain/policy.ts';
 
 /** Pairs of prices that differ by `difference` USDT, and how many of them have the same tails. */
 export type SameTails = { difference: string; pairs: number; same: number };

@@ -1,6 +1,12 @@
-import { codeWords, drawCodeWords } from '../../src/core/domain/code-word.ts';
 import type { MicroUsdt } from '../../src/core/domain/money.ts';
-import { type Policy, payableRange, surchargeOf, TAIL_DECIMALS } from '../../src/core/domain/policy.ts';
+import {
+  codeWords,
+  drawCodeWords,
+  type Policy,
+  payableRange,
+  surchargeOf,
+  TAIL_DECIMALS,
+} from '../../src/core/domain/policy.ts';
 import type { RandomStream } from '../ingest/random-stream.ts';
 
 export const SCHEMES = ['tail', 'tail-4', 'tail-3', 'steps of 0.01', 'steps of 0.000001', 'exact'] as const;

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress, type TronAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
-import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
-import type { Policy } from '../../src/core/domain/policy.ts';
+import { codeWords, type Policy, wordRange } from '../../src/core/domain/policy.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import { type CliOutput, openLedger, runCli } from './run-cli.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codeWords, isCodeWord, wordRange } from '../../src/core/domain/code-word.ts';
 import { microUsdt, parseAmount } from '../../src/core/domain/money.ts';
+import { codeWords, isCodeWord, wordRange } from '../../src/core/domain/policy.ts';
 import { createTestProject, startTestService, type TestService } from '../support/service.ts';
 import { created, expectProblem, fieldsOf, get, order, post } from './ask.ts';
 

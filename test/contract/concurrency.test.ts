@@ -3,8 +3,8 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { accountToAddress } from '@quittance/tron/address';
 import { accountFromPublicKey } from '@quittance/tron/public-key';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isCodeWord } from '../../src/core/domain/code-word.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
+import { isCodeWord } from '../../src/core/domain/policy.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import {
   createTestProject,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
+import { codeWords, wordRange } from '../../src/core/domain/policy.ts';
 import { runSql } from '../contract/sql.ts';
 import { addAddress, setPolicy } from '../support/policies.ts';
 import {

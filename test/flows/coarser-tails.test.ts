@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isCodeWord } from '../../src/core/domain/code-word.ts';
 import { asTyped } from '../../src/core/domain/money.ts';
-import type { Policy } from '../../src/core/domain/policy.ts';
+import { isCodeWord, type Policy } from '../../src/core/domain/policy.ts';
 import { payScenario } from '../../src/developer/scenarios/pay-scenario.ts';
 import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
 import { runSql } from '../contract/sql.ts';

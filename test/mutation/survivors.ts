@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ["(asset = '', network = '')", TYPE],
     ['errors.length > 0 || requestedMicro === null', TYPE],
   ],
-  'src/core/domain/code-word.ts': [
+  'src/core/domain/policy.ts': [
     ['const firstBlock', FAST],
     ['const lastBlock', FAST],
     ['if (firstBlock >= lastBlock)', FAST],

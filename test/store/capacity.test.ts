@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
 import { DAY_MS } from '../../src/core/domain/capacity.ts';
-import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
-import type { Policy } from '../../src/core/domain/policy.ts';
+import { codeWords, type Policy, wordRange } from '../../src/core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import {
   findCapacityProject,

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import { firstIdOf, uuidV7 } from '../../src/core/domain/ids.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
+import { codeWords, wordRange } from '../../src/core/domain/policy.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import {
   diagnoseTransfers,

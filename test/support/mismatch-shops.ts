@@ -1,7 +1,6 @@
-import { codeWords, wordRange } from '../../src/core/domain/code-word.ts';
 import type { Suspect } from '../../src/core/domain/mismatch/finding.ts';
 import { microUsdt } from '../../src/core/domain/money.ts';
-import type { Policy } from '../../src/core/domain/policy.ts';
+import { codeWords, type Policy, wordRange } from '../../src/core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import type { Random } from './random.ts';
 

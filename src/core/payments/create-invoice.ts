@@ -1,10 +1,16 @@
-import { amountAlone, codeWords, countCodeWords, drawCodeWords, type WordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import { formatCheckoutToken, uuidV7 } from '../domain/ids.ts';
 import { judgeRepeat, type Repeated } from '../domain/invoice-options.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
-import { payableRange } from '../domain/policy.ts';
+import {
+  amountAlone,
+  codeWords,
+  countCodeWords,
+  drawCodeWords,
+  payableRange,
+  type WordRange,
+} from '../domain/policy.ts';
 import { isRecent, type UnixMs } from '../domain/time.ts';
 import { type Ask, coalesce } from '../runtime/concurrency.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';

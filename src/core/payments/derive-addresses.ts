@@ -1,9 +1,8 @@
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '@quittance/tron/account-xpub';
 import { LOW_PERCENT } from '../domain/capacity.ts';
-import type { WordRange } from '../domain/code-word.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
-import { countPayable, type Policy, payableRange } from '../domain/policy.ts';
+import { countPayable, type Policy, payableRange, type WordRange } from '../domain/policy.ts';
 import { isRecent, type UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { AccountHex } from '@quittance/tron/address';
 import { formatApiKey } from '../../../src/core/domain/api-key.ts';
-import { codeWords } from '../../../src/core/domain/code-word.ts';
 import { uuidV7 } from '../../../src/core/domain/ids.ts';
 import { microUsdt } from '../../../src/core/domain/money.ts';
-import { type Policy, payableRange, surchargeOf } from '../../../src/core/domain/policy.ts';
+import { codeWords, type Policy, payableRange, surchargeOf } from '../../../src/core/domain/policy.ts';
 import { unixMs } from '../../../src/core/domain/time.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../../src/core/runtime/key-ring.ts';
 import { type Database, openDatabase } from '../../../src/core/store/db/database.ts';

@@ -1,8 +1,8 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { codeWords, wordRange } from '../code-word.ts';
 import { type MicroUsdt, microUsdt, parseAmount } from '../money.ts';
+import { codeWords, wordRange } from '../policy.ts';
 import { unixMs } from '../time.ts';
 import {
   answerLookup,

@@ -10,7 +10,7 @@ export type Shown = { amount: bigint; decimals: number };
 
 /**
  * A mistake by a payer, a wallet or an exchange, and the cause that explains it. `of` returns every amount that may arrive instead of the
- * right one. If `isExcluded` is true, none of these amounts is another invoice's code word (see `code-word.ts`).
+ * right one. If `isExcluded` is true, none of these amounts is another invoice's code word (see `policy.ts`).
  */
 export type Mistake = { name: string; cause: CauseCode; isExcluded: boolean; of(shown: Shown): bigint[] };
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CREATED_AT, suspectOf } from '../../../../test/support/mismatch-suspect.ts';
-import { codeWords } from '../code-word.ts';
 import { microUsdt } from '../money.ts';
-import { isPayable, POLICIES, type Policy, payableRange, surchargeOf } from '../policy.ts';
+import { codeWords, isPayable, POLICIES, type Policy, payableRange, surchargeOf } from '../policy.ts';
 import { unixMs } from '../time.ts';
 import { feeDeducted, overpaid } from './fee-errors.ts';
 import type { Sibling } from './finding.ts';

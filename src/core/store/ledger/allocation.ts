@@ -1,5 +1,4 @@
-import type { WordRange } from '../../domain/code-word.ts';
-import type { Policy } from '../../domain/policy.ts';
+import type { Policy, WordRange } from '../../domain/policy.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf, commandOf, conditionOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';

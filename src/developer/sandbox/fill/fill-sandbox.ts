@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { codeWords, wordRange } from '../../../core/domain/code-word.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import {
   describeDecision,
@@ -16,6 +15,7 @@ import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { MISTAKES } from '../../../core/domain/mismatch/mistakes.ts';
 import { type MicroUsdt, microUsdt } from '../../../core/domain/money.ts';
 import { isLocalNetwork } from '../../../core/domain/network.ts';
+import { codeWords, wordRange } from '../../../core/domain/policy.ts';
 import type { ResolutionKind } from '../../../core/domain/resolution.ts';
 import { MAX_ATTEMPTS } from '../../../core/domain/retry.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';

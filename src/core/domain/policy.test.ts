@@ -1,15 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  amountAlone,
-  codeWords,
-  countCodeWords,
-  dammDigit,
-  drawCodeWords,
-  isCodeWord,
-  wordRange,
-} from './code-word.ts';
 import { type MicroUsdt, microUsdt } from './money.ts';
+import { amountAlone, codeWords, countCodeWords, dammDigit, drawCodeWords, isCodeWord, wordRange } from './policy.ts';
 
 const CENT = 10_000n;
 const MAX_MICRO = 999_999_999_999_999_999n;
