@@ -15,13 +15,12 @@ import {
 import { type AddressGuard, createAddressGuard } from '../core/payments/manifest/address-guard.ts';
 import { createSealNotifier } from '../core/payments/row-alarm.ts';
 import { type Clock, createSteadyClock, systemClock } from '../core/runtime/clock.ts';
+import { createRequestShare } from '../core/runtime/concurrency.ts';
 import type { KeyRing } from '../core/runtime/key-ring.ts';
-import type { Logger } from '../core/runtime/log.ts';
-import { logLostConnections } from '../core/runtime/log-throttle.ts';
+import { type Logger, logLostConnections } from '../core/runtime/log.ts';
 import { createLoopHealth } from '../core/runtime/loop.ts';
 import { createMetrics } from '../core/runtime/metrics.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
-import { createRequestShare } from '../core/runtime/request-share.ts';
 import { createTeller } from '../core/store/chain/alarms.ts';
 import { type DamagedAddress, describeDamaged } from '../core/store/db/address-column.ts';
 import {

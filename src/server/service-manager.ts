@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { get } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../core/runtime/log.ts';
-import { createLogThrottle } from '../core/runtime/log-throttle.ts';
+import { createLogThrottle, type Logger } from '../core/runtime/log.ts';
 
 /**
  * Notifies systemd about this process. Call `ready` once the process works. From then on, the watchdog is notified as long as `GET

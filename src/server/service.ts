@@ -9,8 +9,7 @@ import { createUnwatchedLook, startHealthWatch } from '../core/payments/health-p
 import { watchManifest } from '../core/payments/manifest/watch-manifest.ts';
 import { notePromotion } from '../core/payments/watch-guarantees.ts';
 import { systemClock } from '../core/runtime/clock.ts';
-import type { Logger } from '../core/runtime/log.ts';
-import { logLostConnections } from '../core/runtime/log-throttle.ts';
+import { type Logger, logLostConnections } from '../core/runtime/log.ts';
 import { type Loop, startLoop } from '../core/runtime/loop.ts';
 import { pooledRandom } from '../core/runtime/random.ts';
 import { type AuditHead, findAuditHead } from '../core/store/access/audit-log.ts';

@@ -7,7 +7,7 @@ import { AppError } from '../core/domain/errors.ts';
 import { isLocalNetwork } from '../core/domain/network.ts';
 import { guardAdditions } from '../core/payments/manifest/address-guard.ts';
 import { deriveKey } from '../core/runtime/key-ring.ts';
-import { logLostConnections } from '../core/runtime/log-throttle.ts';
+import { logLostConnections } from '../core/runtime/log.ts';
 import { readVersion } from '../core/runtime/package.ts';
 import { reasonOf } from '../core/runtime/reason-of.ts';
 import { type Database, openDatabase } from '../core/store/db/database.ts';

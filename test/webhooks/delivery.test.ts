@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { createLogger } from '../../src/core/runtime/log.ts';
-import { createTally } from '../../src/core/runtime/log-throttle.ts';
+import { createLogger, createTally } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { leaseDueDeliveries } from '../../src/core/store/outbox/deliveries.ts';
 import { createExpediter, recordAttempts } from '../../src/core/webhooks/record-attempts.ts';

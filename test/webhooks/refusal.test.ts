@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
 import { schedulePosition } from '../../src/core/domain/retry.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { createLogger } from '../../src/core/runtime/log.ts';
-import { createTally } from '../../src/core/runtime/log-throttle.ts';
+import { createLogger, createTally } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import {
   bringDeliveriesForward,

@@ -1,5 +1,4 @@
-import type { Logger } from './log.ts';
-import { createLogThrottle } from './log-throttle.ts';
+import { createLogThrottle, type Logger } from './log.ts';
 import { reasonOf } from './reason-of.ts';
 
 export type Loop = { stop(): Promise<void> };

@@ -11,8 +11,7 @@ import {
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import { parseUrl } from '../domain/url.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { Logger } from '../runtime/log.ts';
-import { createLogThrottle, createTally, type LogThrottle, type Tally } from '../runtime/log-throttle.ts';
+import { createLogThrottle, createTally, type Logger, type LogThrottle, type Tally } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { BY_ITSELF, insertOperatorActions } from '../store/access/audit-log.ts';

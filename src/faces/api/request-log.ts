@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { timeOfId } from '../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../core/domain/time.ts';
-import type { Logger } from '../../core/runtime/log.ts';
-import { createLogThrottle } from '../../core/runtime/log-throttle.ts';
+import { createLogThrottle, type Logger } from '../../core/runtime/log.ts';
 import { type Loop, startLoop } from '../../core/runtime/loop.ts';
 import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
 import {

@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../../core/runtime/log.ts';
-import { createTally } from '../../core/runtime/log-throttle.ts';
+import { createTally, type Logger } from '../../core/runtime/log.ts';
 import { clientNetwork, plainAddress } from './client-address.ts';
 import { createFairQueue } from './fair-queue.ts';
 

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from '../../core/runtime/log.ts';
-import { createTally } from '../../core/runtime/log-throttle.ts';
+import { createTally, type Logger } from '../../core/runtime/log.ts';
 import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
 import { type Client, clientOf } from './client-address.ts';
 import { singleHeader } from './headers.ts';

@@ -1,9 +1,9 @@
 import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { HeldBack } from '../../payments/expire-invoices.ts';
+import type { RequestShare } from '../../runtime/concurrency.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import type { RequestShare } from '../../runtime/request-share.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import type { ReadDeps } from '../verify/read-block.ts';

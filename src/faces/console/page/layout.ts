@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/domain/errors.ts';
 import { keyMode } from '../../../core/domain/network.ts';
-import type { Logger } from '../../../core/runtime/log.ts';
-import { createTally } from '../../../core/runtime/log-throttle.ts';
+import { createTally, type Logger } from '../../../core/runtime/log.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
