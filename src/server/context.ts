@@ -24,14 +24,15 @@ import { pooledRandom } from '../core/runtime/random.ts';
 import { createTeller } from '../core/store/chain/alarms.ts';
 import { type DamagedAddress, describeDamaged } from '../core/store/db/address-column.ts';
 import {
+  type Admission,
   CONNECT_TIMEOUT_MS,
   type Connection,
+  createAdmission,
   type Database,
   openDatabase,
   type Seals,
 } from '../core/store/db/database.ts';
 import { createSeals } from '../core/store/db/seals.ts';
-import { type Admission, createAdmission } from '../core/store/db/server-admission.ts';
 import type { SandboxControls } from '../faces/api/sandbox.ts';
 import type { ConfiguredProcess } from '../faces/operator/doctor/check.ts';
 import type { OperationDeps } from '../faces/operator/operation.ts';

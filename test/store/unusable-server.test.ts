@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { formatAdminKey } from '../../src/core/domain/api-key.ts';
-import { type Database, openDatabase } from '../../src/core/store/db/database.ts';
+import { createAdmission, type Database, openDatabase } from '../../src/core/store/db/database.ts';
 import { claimLedger, isLossyLedger } from '../../src/core/store/db/ledger-identity.ts';
-import { createAdmission } from '../../src/core/store/db/server-admission.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
 import { startConsoleOver } from '../admin/console-service.ts';
 import { runSql } from '../contract/sql.ts';

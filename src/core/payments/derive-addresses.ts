@@ -19,7 +19,7 @@ import {
 import { findAddresses, insertAddresses, isInUse, type OwnedAddress } from '../store/ledger/addresses.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
 import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
-import { isOfRow } from './write-rows.ts';
+import { isOfRow } from './watching.ts';
 
 /**
  * After a restore, it's unknown which indexes were used since the backup, or after earlier restores of that backup. Therefore a clock

@@ -21,8 +21,7 @@ import { insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { LeftOut } from '../store/db/seal.ts';
 import { findChangeable, type PlannedChange, recordChanges } from './record-changes.ts';
-import { assertLinked, type Watching } from './watching.ts';
-import { withCursorApart } from './write-rows.ts';
+import { assertLinked, type Watching, withCursorApart } from './watching.ts';
 
 type Detected = { sighting: Sighting; seen: SeenTransfer };
 

@@ -4,8 +4,7 @@ import { backoffMs } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import type { LeftOut } from '../store/db/seal.ts';
 import { findOverdue, recordChanges } from './record-changes.ts';
-import type { Watching } from './watching.ts';
-import { withCursorApart } from './write-rows.ts';
+import { type Watching, withCursorApart } from './watching.ts';
 
 /** Maximum number of invoices per transaction, so that a long backlog doesn't hold the cursor's lock for seconds. */
 const BATCH = 500;

@@ -31,8 +31,7 @@ import { SEALED_OUTGOING, SEALED_TRANSFER } from '../store/db/sealed-tables.ts';
 import { count, hex, jsonRows, maybeHex, micro, type Row, statement, text } from '../store/db/statement.ts';
 import { outgoingAnnulment } from '../store/ledger/standing.ts';
 import { type ChangeableInvoice, findChangeable, type PlannedChange, recordChanges } from './record-changes.ts';
-import { assertLinked, type Recording, type Watching } from './watching.ts';
-import { withCursorApart } from './write-rows.ts';
+import { assertLinked, type Recording, type Watching, withCursorApart } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 

@@ -19,8 +19,7 @@ import type { HeldBack } from './expire-invoices.ts';
 import { guardWhileLeading, type Leading } from './leading.ts';
 import { findChangeable, recordChanges } from './record-changes.ts';
 import { BEHIND, recordTransfers } from './record-transfers.ts';
-import { type Recording, whileLeading } from './watching.ts';
-import { isOfRow } from './write-rows.ts';
+import { isOfRow, type Recording, whileLeading } from './watching.ts';
 
 type Settling = Leading & Recording & { held: HeldBack };
 
