@@ -11,7 +11,7 @@ import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import { insertEvents } from '../../src/core/store/outbox/events.ts';
-import type { ListenOptions } from '../../src/developer/listen/settings.ts';
+import type { ListenOptions } from '../../src/developer/listen/listen.ts';
 import { eventually, type Json } from '../support/service.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { newDirectory } from './run-cli.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import type { ListenOptions } from '../../src/developer/listen/settings.ts';
+import type { ListenOptions } from '../../src/developer/listen/listen.ts';
 import { revokeApiKey } from '../../src/faces/operator/subjects/keys.ts';
 import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';
 import {

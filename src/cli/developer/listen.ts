@@ -1,7 +1,13 @@
 import { EVENT_TYPE_WIDTH } from '../../core/domain/event.ts';
-import { type ListenReport, listen, listenSecret } from '../../developer/listen/listen.ts';
-import { type ListenOptions, readListenKey, readListenSettings } from '../../developer/listen/settings.ts';
-import { stateDirectory } from '../../developer/listen/state.ts';
+import {
+  type ListenOptions,
+  type ListenReport,
+  listen,
+  listenSecret,
+  readListenKey,
+  readListenSettings,
+  stateDirectory,
+} from '../../developer/listen/listen.ts';
 import { printable, printableJson } from '../../faces/operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { stopSignal, type Terminal } from '../terminal/terminal.ts';

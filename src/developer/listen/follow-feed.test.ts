@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { splitFeed } from './split-feed.ts';
+import { splitFeed } from './follow-feed.ts';
 
 const ID = 'evt_01h455vb4pex5vsknk084sn02q';
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
