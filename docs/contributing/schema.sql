@@ -442,7 +442,7 @@ create table delivery_attempts (
 );
 
 -- Written by src/core/store/outbox/events.ts
--- Written by src/developer/sandbox/fill/insert-rows.ts
+-- Written by src/developer/sandbox/fill/fill-sandbox.ts
 -- Written by src/faces/operator/backup/restore-backup.ts
 -- Written by src/faces/operator/subjects/webhook-sending.ts
 create table event_streams (

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { readRunningPostgres } from '../../src/core/store/embedded/connection.ts';
 import { payWith } from '../../src/developer/sandbox/pay-invoice.ts';
-import { withSandbox } from '../../src/developer/sandbox/with-sandbox.ts';
+import { withSandbox } from '../../src/developer/sandbox/sandbox-file.ts';
 import { SCENARIO_NAMES, type Scenario, scenarioOf } from '../../src/developer/scenarios/scenarios.ts';
 import { askNode } from '../support/devnet.ts';
 import { createSandboxInvoice, runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';

@@ -1,5 +1,5 @@
 import { type DevnetInput, readDevnetSettings, runDevnet } from '../../developer/devnet/run-devnet.ts';
-import { type DevnetPaymentInput, payOnDevnet } from '../../developer/sandbox/pay-on-devnet.ts';
+import { type DevnetPaymentInput, payOnDevnet } from '../../developer/sandbox/pay-invoice.ts';
 import { formatFields } from '../../faces/operator/command-words.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';

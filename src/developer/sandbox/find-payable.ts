@@ -12,8 +12,7 @@ import { answerOf } from '../../core/store/db/rows-of.ts';
 import { findCheckoutInvoice } from '../../core/store/ledger/checkout.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
-import type { SandboxFile } from './sandbox-file.ts';
-import type { Sandbox } from './with-sandbox.ts';
+import type { Sandbox, SandboxFile } from './sandbox-file.ts';
 
 /** A sandbox's invoice with everything that its payer needs to know. */
 export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | 'address' | 'checkoutToken'> & {

@@ -25,7 +25,7 @@ import type { Config } from '../../server/config/config.ts';
 import { createFeedReader, type FeedEvent, followFrom, pause, type Until } from '../listen/follow-feed.ts';
 import { findPayable, letExpire, orderInvoice, orphanPayment, type Payable } from '../sandbox/find-payable.ts';
 import { sendPayment } from '../sandbox/pay-invoice.ts';
-import { type Sandbox, withSandbox } from '../sandbox/with-sandbox.ts';
+import { type Sandbox, withSandbox } from '../sandbox/sandbox-file.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
 
 /** There is a block at least every minute, and the watcher reads it a moment later. Everything else takes seconds. */
