@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { decodeId } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { explainInvoice } from '../../src/faces/operator/explain/explain.ts';
+import { explainInvoice } from '../../src/faces/operator/explain/explain-invoice.ts';
 import { ask, created, expectProblem, get } from '../contract/ask.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';

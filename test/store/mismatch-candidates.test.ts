@@ -10,7 +10,7 @@ import {
   findRecentUnpaid,
   readMismatches,
 } from '../../src/core/payments/mismatch/diagnose-transfers.ts';
-import { findCandidates } from '../../src/faces/operator/explain/statements.ts';
+import { findCandidates } from '../../src/faces/operator/explain/explain-invoice.ts';
 import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
 import type { DoctorView } from '../../operator/doctor/run-doctor.ts';
-import type { AskDeps } from '../../operator/explain/explain.ts';
+import type { AskDeps } from '../../operator/explain/explain-transaction.ts';
 import type { OperationDeps } from '../../operator/operation.ts';
 import type { ProjectView } from '../../operator/subjects/projects.ts';
 import type { Session } from '../../operator/subjects/sessions.ts';

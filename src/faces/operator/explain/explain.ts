@@ -1,59 +1,28 @@
-import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { describeNodes, type NodePool } from '../../../core/chain/nodes/node-pool.ts';
-import { createTransactionReader, type TransactionReaderDeps } from '../../../core/chain/verify/transaction-reader.ts';
+import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
 import { AppError } from '../../../core/domain/errors.ts';
-import { encodeId } from '../../../core/domain/ids.ts';
-import { convertedPriceOf, readOptions } from '../../../core/domain/invoice-options.ts';
-import {
-  answerUnclaimed,
-  type GeneralAnswer,
-  type TransactionFacts,
-  type UnclaimedAnswer,
-} from '../../../core/domain/lookup/lookup.ts';
-import { say } from '../../../core/domain/message.ts';
-import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
-import { NETWORKS, type Network } from '../../../core/domain/network.ts';
-import { describePrice } from '../../../core/domain/price.ts';
+import { decodeId, encodeId, isCheckoutToken } from '../../../core/domain/ids.ts';
+import type { InvoiceStatus, Match } from '../../../core/domain/invoice.ts';
+import { readTransactionReference, trimPasted } from '../../../core/domain/lookup/pasted.ts';
+import { say, type Text } from '../../../core/domain/message.ts';
+import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
-import { findPause } from '../../../core/payments/contract-states.ts';
-import type { Logger } from '../../../core/runtime/log.ts';
 import { Type } from '../../../core/runtime/type.ts';
-import { findCursor } from '../../../core/store/chain/cursor.ts';
+import { addressColumn } from '../../../core/store/db/address-column.ts';
+import { ANY_NETWORK } from '../../../core/store/db/any-network.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
-import { findAddresses, lifeStatusOf } from '../../../core/store/ledger/addresses.ts';
+import { rowsOf } from '../../../core/store/db/rows-of.ts';
+import { maybe, micro, type Row, text } from '../../../core/store/db/statement.ts';
 import type { Actor } from '../actor.ts';
 import { clip, printable } from '../input/problems.ts';
+import { limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { argument, projectId } from '../option.ts';
 import { selectProject } from '../select.ts';
-import { findTransfersFrom } from '../subjects/transfer-export.ts';
+import { explainAddress } from './explain-address.ts';
+import { explainInvoice } from './explain-invoice.ts';
+import { type AskDeps, askChain, explainTransaction, explainUnrecorded } from './explain-transaction.ts';
 import { arrange, type Explanation, ExplanationView, printExplanation, toView } from './explanation.ts';
-import {
-  type InvoiceFacts,
-  omit,
-  readAddressFacts,
-  readInvoiceFacts,
-  readOrphaned,
-  readStand,
-  readTransactionFacts,
-  type Stand,
-} from './facts.ts';
-import { type Found, readSubject, type Subject, searchLedger } from './search.ts';
-import {
-  type ExplainedAddress,
-  findExplainedAddresses,
-  findExplainedInvoice,
-  findOutgoingTo,
-  type LocatedInvoice,
-  locateCheckout,
-  locateEvent,
-  locateExternalId,
-  locateInvoice,
-  MAX_COUNTED,
-} from './statements.ts';
-import * as entries from './timeline.ts';
-import * as verdicts from './verdict.ts';
-import { judgeAnswer, type Verdict } from './verdict.ts';
+import { locateCheckout, locateEvent, locateExternalId, locateInvoice } from './statements.ts';
 
 export const explainSubjectOperation = operation({
   action: 'explainSubject',
@@ -123,9 +92,7 @@ export async function findSubject(
 async function findSubjectIn(scope: Scope, subject: Subject, asked: Asked): Promise<Explanation | Found> {
   const found = (await explainForm(scope, subject)) ?? (await explainExternalId(scope, asked.text));
   if (found !== null) return found;
-  if (subject.form === 'transaction') {
-    return (await explainOrphaned(scope, subject)) ?? (await explainUnknown(scope, subject));
-  }
+  if (subject.form === 'transaction') return explainUnrecorded(scope, subject);
   const answer = await explainSearched(scope, subject);
   if (answer === null) throw notFound(subject, asked);
   return answer;
@@ -150,12 +117,9 @@ async function explainForm(scope: Scope, subject: Subject): Promise<Explanation 
     }
     case 'transaction':
       return explainTransaction(scope, subject);
-    case 'address': {
+    case 'address':
       // An address that is used on several networks is ambiguous, so it's searched for.
-      const [address, ...others] = await findExplainedAddresses(db, subject.account, projects);
-      if (address === undefined) return explainStranger(scope, subject);
-      return others.length > 0 ? null : explainAddress(db, address);
-    }
+      return explainAddress(scope, subject);
     case 'external-id':
       return null;
   }
@@ -219,279 +183,243 @@ function notFound(subject: Subject, { projectId }: Asked): AppError {
   );
 }
 
-/** Explains one invoice. `now` is used to decide whether the ledger is lagging behind. */
-export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
-  const invoice = await findExplainedInvoice(db, located.projectId, located.id);
-  if (invoice === null) throw new Error(`invoice ${located.id} disappeared, although invoices are never deleted`);
-  const facts = await readInvoiceFacts(db, invoice, now);
-  const { payment, duplicates, near } = facts;
+/**
+ * The forms that a text may have. Any text may be an external id. So if the form that it seems to have leads to nothing, callers also try
+ * it as an external id. `text` is the original text.
+ */
+type Subject = { text: string } & (
+  | { form: 'invoice'; id: string }
+  | { form: 'transaction'; txId: string; hasEthereumPrefix: boolean }
+  | { form: 'checkout'; token: string }
+  | { form: 'event'; id: string }
+  | { form: 'address'; address: TronAddress; account: AccountHex }
+  /** `hint` says what the text was probably meant to be. */
+  | { form: 'external-id'; hint: Text | null }
+);
+
+/** An address's page in a block explorer, such as https://tronscan.org/#/address/T…. */
+const ADDRESS_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?address\/([0-9A-Za-z]+)/i;
+
+/** A checkout link, such as https://pay.example.com/c/JNLz4ctfh2r9UKkyGMbYTd. */
+const CHECKOUT_LINK = /^https?:\/\/[^\s/]+\/(?:\S*\/)?c\/([0-9A-Za-z]{16,22})(?:[/?#]\S*)?$/;
+
+/** Recognises the form of the text in an operator's question. `id` is a UUID, and `txId` is 64 lower-case hex characters. */
+export function readSubject(text: string): Subject {
+  const trimmed = text.trim();
+  const id = decodeId('inv', trimmed.toLowerCase());
+  if (id !== null) return { text, form: 'invoice', id };
+  const transaction = readTransactionReference(trimmed);
+  if (transaction.kind === 'id') {
+    return { text, form: 'transaction', txId: transaction.txId, hasEthereumPrefix: transaction.hasPrefix };
+  }
+  const eventId = decodeId('evt', trimmed.toLowerCase());
+  if (eventId !== null) return { text, form: 'event', id: eventId };
+  const token = CHECKOUT_LINK.exec(trimmed)?.[1] ?? (isCheckoutToken(trimmed) ? trimmed : undefined);
+  if (token !== undefined) return { text, form: 'checkout', token };
+  const word = ADDRESS_LINK.exec(trimmed)?.[1] ?? trimmed;
+  const parsed = parseAddress(word);
+  if (parsed.kind === 'ok') return { text, form: 'address', address: parsed.address, account: parsed.account };
+  return { text, form: 'external-id', hint: hintOf(word, parsed.reason) };
+}
+
+function hintOf(word: string, reasonOfAddress: string): Text | null {
+  if (/^trf_/i.test(word)) return say`for a transfer, use "${{ command: 'transfers show' }}"`;
+  if (/^inv_/i.test(word))
+    return 'an invoice id is "inv_" followed by 26 characters, and at least one character is wrong or missing';
+  if (/^(0x)?[0-9a-f]{40,100}$/i.test(word) && !/^(0x|41)?[0-9a-f]{40}$/i.test(word)) {
+    return `a transaction id has 64 characters of 0-9 and a-f, but this text has ${word.replace(/^0x/i, '').length}`;
+  }
+  if (/^(T[0-9A-Za-z]{29,40}|(0x|41)?[0-9a-f]{40})$/i.test(word)) return `as an address: ${reasonOfAddress}`;
+  return null;
+}
+
+/**
+ * The possible meanings of a text that isn't an exact name. Amounts are inclusive ranges in micro-USDT. `txId` contains the lowest and the
+ * highest id that match.
+ */
+type Search = {
+  word: string;
+  spellings: string[];
+  amount: { low: MicroUsdt; high: MicroUsdt } | null;
+  txId: { first: string; last: string } | null;
+  address: { head: string; tail: string } | null;
+};
+
+const AMOUNT = /^(?:us\$|\$|₮|usdt|usd)?\s*(\d[\d.,' ]*?)\s*(?:us\$|\$|₮|usdt|usd)?$/i;
+/** The beginning of a transaction id, alone or followed by `…` and possibly the end, as shown in the console. */
+const TX_START = /^(?:0x)?([0-9a-f]{6,63})(?:\.{3}[0-9a-f]*)?$/;
+
+/** An address, either complete or shortened as in lists: `TUEZS…YWdHq`. */
+const ADDRESS = /^(T[1-9A-HJ-NP-Za-km-z]{3,33})(?:\.{3}([1-9A-HJ-NP-Za-km-z]{4,30}))?$/;
+
+/** Reads a text as people type it: in upper or lower case, with other dashes or quotes, `#`, a currency sign or a comma. */
+export function readSearch(typed: string): Search {
+  const plain = trimPasted(typed.replaceAll('\u0000', ''))
+    .replace(/[\p{Pd}\u2212]/gu, '-')
+    .replace(/^["'“”„«»]+|["'“”„«»]+$/gu, '');
+  const bare = plain.replace(/^#\s*/, '');
+  const word = bare.toLowerCase();
+  const first = bare.slice(0, 1).toUpperCase() + word.slice(1);
+  const start = TX_START.exec(word)?.[1];
+  const [, head, tail = head] = ADDRESS.exec(bare) ?? [];
   return {
-    ...verdicts.judgeInvoice(facts),
-    ...describeInvoice(facts),
-    timeline: [
-      ...entries.describeCreation(invoice),
-      ...facts.actions.map(entries.describeAction),
-      ...entries.describeStatuses(facts),
-      ...[...(payment === null ? [] : [payment]), ...duplicates.shown, ...near].flatMap(entries.timelineOfTransfer),
-      ...[...facts.events, ...facts.transferEvents].flatMap(entries.describeEvent),
-    ],
-    omissions: facts.omissions,
+    word,
+    spellings: [...new Set([plain, bare, word, bare.toUpperCase(), first, `#${bare}`])],
+    amount: readAmountRange(bare),
+    txId: start === undefined ? null : { first: start.padEnd(64, '0'), last: start.padEnd(64, 'f') },
+    address: head === undefined || tail === undefined ? null : { head, tail },
   };
 }
 
-function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 'subject' | 'fields'> {
-  const { externalId, network, address, policy, retiredAt, requestedMicro, payableMicro, status } = invoice;
-  const [invoiceId, projectId] = [encodeId('inv', invoice.id), encodeId('prj', invoice.projectId)];
-  const [requestedAmount, payableAmount] = [formatAmount(requestedMicro), formatAmount(payableMicro)];
-  const [createdAt, expiresAt] = [toIso(invoice.createdAt), toIso(invoice.expiresAt)];
-  const tail = formatAmount(microUsdt(payableMicro - requestedMicro));
-  const sum =
-    payableMicro === requestedMicro ? 'the requested amount' : `${requestedAmount} requested plus a tail of ${tail}`;
-  const { description, returnUrl, metadata } = readOptions(invoice.options);
-  const price = convertedPriceOf(invoice.options);
-  const retired = retiredAt === null ? '' : `; retired since ${toIso(retiredAt)}, still watched`;
-  return {
-    subject: {
-      ...{ form: 'invoice', invoiceId, externalId, projectId, network, status, requestedAmount, payableAmount },
-      ...{ address, policy, createdAt, expiresAt, ledger: ledgerOf(stand) },
-      ...(price && { price }),
-    },
-    fields: [
-      ['invoice', invoiceId],
-      ['external id', externalId],
-      ['project', `${projectId} (${invoice.projectName}, ${network})`],
-      ['status', status],
-      ['to pay', `${payableAmount} USDT (${sum})`],
-      ...(price === null ? [] : [['price', describePrice(price)] as const]),
-      ['to', `${address} (policy ${policy}${retired})`],
-      ['until', `${expiresAt}; a later payment still counts`],
-      ...(description === undefined ? [] : [['for', description] as const]),
-      ...(returnUrl === undefined ? [] : [['return URL', returnUrl] as const]),
-      ...Object.entries(metadata ?? {}).map(([name, value]) => [`metadata ${name}`, value] as const),
-      ['ledger', describeStand(stand)],
-    ],
-  };
+/** Reads `25`, `25,00` and `$25` as 25.00 with any further decimals, and `27.0079` as every amount that begins with these digits. */
+function readAmountRange(plain: string): Search['amount'] {
+  const digits = AMOUNT.exec(plain)?.[1]?.replace(/[' ]/g, '') ?? '';
+  const decimal = digits.search(/[.,]\d*$/);
+  // A single comma before three digits is a thousands separator, as in 1,500.
+  const isWhole = /^\d{1,3}(?:,\d{3})+$|^\d{1,3}(?:\.\d{3}){2,}$/.test(digits) || decimal < 0;
+  const whole = (isWhole ? digits : digits.slice(0, decimal)).replace(/[.,]/g, '');
+  const fraction = isWhole ? '' : digits.slice(decimal + 1);
+  const parsed = parseAmount(fraction === '' ? whole : `${whole}.${fraction}`);
+  if (parsed.kind !== 'ok') return null;
+  const width = 10n ** BigInt(6 - Math.min(6, Math.max(2, fraction.length)));
+  return { low: parsed.amountMicro, high: microUsdt(parsed.amountMicro + width - 1n) };
 }
 
-/** Returns text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
-function describeStand({ network, cursor }: Stand): string {
-  if (cursor === null) return `the service has not read a block of ${network} yet`;
-  const { solid, head } = cursor;
-  return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
-}
+/** The limit for each kind of result. */
+const LIMIT = 20;
+const TIMEOUT_MS = 3000;
+/**
+ * These searches have no index, because each index would slow down creating invoices. They search only the newest rows, with one limit for
+ * all projects together.
+ */
+const LOOKED = 10_000;
 
-/** The numbers are `null` if the network has never been examined. */
-function ledgerOf({ network, cursor }: Stand) {
-  return { network, recordedBlock: cursor?.solid.number ?? null, examinedBlock: cursor?.head.number ?? null };
-}
+const OWN = `own as (
+     select id, name, network from projects where $1::uuid[] is null or id = any($1) order by archived_at is not null, created_at desc limit 100),
+   share as (select greatest(100, ${LOOKED} / greatest(1, count(*))) as size from own)`;
 
-type Transaction = Extract<Subject, { form: 'transaction' }>;
+const invoiceShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  externalId: 'text',
+  status: text<InvoiceStatus>(),
+  payableMicro: micro<MicroUsdt>('int8'),
+  createdAt: 'timestamptz',
+} as const;
 
-/** Explains all our transfers in a transaction, on any network. Returns `null` if there are none. */
-async function explainTransaction({ db, projects }: Scope, subject: Transaction): Promise<Explanation | null> {
-  const facts = await readTransactionFacts(db, subject.txId, projects);
-  if (facts === null) return null;
-  return {
-    ...verdicts.judgeTransaction(facts),
-    ...describeTransaction(subject),
-    timeline: [
-      ...facts.transfers.flatMap(entries.timelineOfTransfer),
-      ...facts.outgoing.flatMap(entries.describeOutgoing),
-      ...facts.sightings.map(entries.describeSighting),
-      ...facts.events.flatMap(entries.describeEvent),
-    ],
-    omissions: facts.omissions,
-  };
-}
+/**
+ * Searches these projects' invoices. Finds external ids in one of these spellings, and payable amounts, in invoices of any age. Finds
+ * beginnings of external ids, texts in options, and requested amounts only in the newest 10,000 invoices.
+ */
+const searchInvoices = rowsOf(
+  'search-invoices',
+  invoiceShape,
+  `with ${OWN},
+   found as (
+     select i.project_id, i.id from own cross join lateral (
+       select project_id, id from invoices where project_id = own.id and external_id = any($2::text[]) limit ${LIMIT}) i
+     union
+     select i.project_id, i.id from own join addresses a on a.project_id = own.id cross join lateral (
+       select project_id, id from invoices
+       where address_id = a.id and payable_micro >= $4::int8 and payable_micro <= $5::int8 limit ${LIMIT}) i
+     union
+     select i.project_id, i.id from own cross join lateral (
+       select project_id, id, external_id, requested_micro, options from invoices
+       where project_id = own.id order by id desc limit (select size from share)) i
+     where starts_with(translate(lower(i.external_id), '‐‑‒–—―−', '-------'), $3)
+       or (length($3) >= 3 and strpos(lower(i.options), $6) > 0)
+       or i.requested_micro between $4::int8 and $5::int8)
+   select i.id, i.project_id, own.name as project_name, i.external_id, i.status, i.payable_micro, i.created_at
+   from found f join invoices i on i.project_id = f.project_id and i.id = f.id join own on own.id = i.project_id
+   order by i.external_id = any($2) desc, i.id desc limit ${LIMIT}`,
+  (projects: readonly string[] | null, { word, spellings, amount }: Search) => [
+    ...[projects, spellings, word, amount?.low ?? null, amount?.high ?? null, `:${JSON.stringify(word).slice(0, -1)}`],
+  ],
+);
 
-function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Explanation, 'subject' | 'fields'> {
-  const note = 'TRON transaction ids have no 0x prefix, so this may be a transaction on another chain';
-  return {
-    subject: { form: 'transaction', txId, ...(hasEthereumPrefix ? { note } : {}) },
-    fields: [
-      ['transaction', txId],
-      ['note', hasEthereumPrefix ? note : null],
-    ],
-  };
-}
+const transferShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  txId: 'text',
+  kind: text<Match>(),
+  amountMicro: micro<MicroUsdt>(),
+  blockTime: 'timestamptz',
+} as const;
 
-/** Explains a transaction whose block was orphaned. Returns `null` if no recent event mentions it. */
-async function explainOrphaned({ db, projects }: Scope, subject: Transaction): Promise<Explanation | null> {
-  const found = await readOrphaned(db, subject.txId, projects);
-  if (found.length === 0) return null;
-  return {
-    ...verdicts.judgeOrphaned(found),
-    ...describeTransaction(subject),
-    timeline: found
-      .flatMap(({ events }) => entries.describeStatuses({ events, sightings: [] }))
-      .filter(({ data }) => data['txId'] === subject.txId),
-    omissions: [],
-  };
-}
+/** Searches transfers to these projects by the beginning of their transaction id, and the newest 10,000 unmatched transfers by amount. */
+const searchTransfers = rowsOf(
+  'search-transfers',
+  transferShape,
+  `with ${OWN},
+   found as (
+     select t.id from transfers t join own on own.id = t.project_id
+     where t.network in ${ANY_NETWORK} and t.tx_id >= decode($2, 'hex') and t.tx_id <= decode($3, 'hex')
+     union
+     select t.id from own cross join lateral (
+       select id, amount_micro from transfers
+       where project_id = own.id and kind <> 'matched' order by id desc limit (select size from share)) t
+     where t.amount_micro between $4::int8 and $5::int8)
+   select t.id, t.project_id, own.name as project_name, encode(t.tx_id, 'hex') as tx_id, t.kind, t.amount_micro, t.block_time
+   from found f join transfers t on t.id = f.id join own on own.id = t.project_id
+   order by t.id desc limit ${LIMIT}`,
+  (projects: readonly string[] | null, { amount, txId }: Search) => [
+    ...[projects, txId?.first ?? null, txId?.last ?? null, amount?.low ?? null, amount?.high ?? null],
+  ],
+);
 
-/** Explains that a transaction isn't in the ledger, and how far the ledger has followed each chain. */
-async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
-  const stands: Stand[] = [];
-  for (const network of NETWORKS) stands.push(await readStand(db, network, now));
-  const followed = stands.filter(({ cursor }) => cursor !== null);
-  const { subject: described, fields } = describeTransaction(subject);
-  const ledgers =
-    followed.length === 0 ? ['the service has not read blocks of any network yet'] : followed.map(describeStand);
-  return {
-    ...verdicts.judgeUnknown(followed, projects),
-    subject: { ...described, ledger: followed.map(ledgerOf) },
-    fields: [...fields, ...ledgers.map((ledger) => ['ledger', ledger] as const)],
-    ...{ timeline: [], omissions: [], isUnknown: true },
-  };
-}
+/** `address` belongs to one of our projects; `strange` belongs to a stranger, as sender or recipient. */
+const addressShape = {
+  address: 'address?',
+  strange: 'text?',
+  project: maybe({ id: 'uuid', name: 'text', network: 'text' }),
+} as const;
 
-/** Explains an address that belongs to a project. */
-async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Explanation> {
-  const facts = await readAddressFacts(db, address);
-  const { invoices, total, moved, actions } = facts;
-  const { derived, policy, position, network } = address;
-  const isAddingDescribed = actions.some(({ action }) => action === 'address.added' || action === 'address.derived');
-  const projectId = encodeId('prj', address.projectId);
-  const retiredAt = address.retiredAt === null ? null : toIso(address.retiredAt);
-  const status = lifeStatusOf(address);
-  const areAllInvoicesCounted = total <= MAX_COUNTED;
-  const counted = Object.entries(invoices).map(([name, count]) => `${count} ${name}`);
-  return {
-    ...verdicts.judgeAddress(facts),
-    subject: {
-      form: 'address',
-      address: address.address,
-      projectId,
-      network,
-      policy,
-      status,
-      retiredAt,
-      position,
-      derived,
-      ...{ invoices, areAllInvoicesCounted },
-      transfers: { ...moved, areAllCounted: Math.max(moved.incoming, moved.outgoing) <= MAX_COUNTED },
-    },
-    fields: [
-      ['address', address.address],
-      ['project', `${projectId} (${address.projectName}, ${network})`],
-      ['policy', policy],
-      ['state', retiredAt === null ? status : `retired since ${retiredAt}`],
-      [
-        'derived',
-        derived &&
-          `#${derived.index + 1} (index ${derived.index}) of the account key ${derived.xpub.slice(0, 12)}…${derived.xpub.slice(-6)}`,
-      ],
-      ['invoices', `${counted.join(', ')}${areAllInvoicesCounted ? '' : `, of the ${total} counted`}`],
-      [
-        'transfers',
-        `${verdicts.countUpTo(MAX_COUNTED, moved.incoming)} in, ${verdicts.countUpTo(MAX_COUNTED, moved.outgoing)} out`,
-      ],
-    ],
-    timeline: [
-      ...(isAddingDescribed ? [] : [entries.describeAdding(address)]),
-      ...actions.map(entries.describeAction),
-      ...facts.incoming.map(entries.describeIncoming),
-      ...facts.outgoing.flatMap(entries.describeOutgoing),
-      ...entries.describeBalance(address),
-    ],
-    omissions: facts.omissions,
-  };
-}
+/** Finds addresses with the given beginning and end. */
+const searchAddresses = rowsOf(
+  'search-addresses',
+  addressShape,
+  `with ${OWN},
+   strange as (
+     select t.from_address as address from own cross join lateral (
+       select from_address from transfers
+       where project_id = own.id and left(from_address, 4) = left($2, 4) and right(from_address, 4) = right($3, 4)
+         and starts_with(from_address, $2) and right(from_address, length($3)) = $3 limit 1000) t
+     union
+     select o.to_address from own cross join lateral (
+       select to_address from outgoing_transfers
+       where project_id = own.id and left(to_address, 4) = left($2, 4) and right(to_address, 4) = right($3, 4)
+         and starts_with(to_address, $2) and right(to_address, length($3)) = $3 limit 1000) o)
+   (select ${addressColumn('a')} as address, null as strange, own.id as project_id, own.name as project_name,
+      own.network as project_network
+    from own join addresses a on a.project_id = own.id and left(a.address, 4) = left($2, 4) and right(a.address, 4) = right($3, 4)
+      and starts_with(a.address, $2) and right(a.address, length($3)) = $3
+    order by a.created_at desc limit ${LIMIT})
+   union all
+   (select null, address, null, null, null from strange s
+    where not exists (select from own join addresses a on a.project_id = own.id and left(a.address, 4) = left(s.address, 4)
+      and right(a.address, 4) = right(s.address, 4) and a.address = s.address) limit ${LIMIT})`,
+  (projects: readonly string[] | null, { head, tail }: { head: string; tail: string }) => [projects, head, tail],
+);
 
-/** How many transfers to show for a stranger's address, newest first. */
-const MAX_TRANSFERS = 20;
-
-/** Explains an address that has paid us or that we have paid. Returns `null` if neither is the case. */
-async function explainStranger(
-  { db, projects }: Scope,
-  { address }: Extract<Subject, { form: 'address' }>,
-): Promise<Explanation | null> {
-  const incoming = await findTransfersFrom(db, address, projects, MAX_TRANSFERS + 1);
-  const outgoing = await findOutgoingTo(db, address, projects, MAX_TRANSFERS + 1);
-  const [sent, got] = [incoming.length, outgoing.length];
-  if (sent + got === 0) return null;
-  return {
-    ...verdicts.judgeStranger(address, projects, { sent, got, limit: MAX_TRANSFERS }),
-    subject: { form: 'address', address, projectId: null },
-    fields: [['address', address]],
-    timeline: [
-      ...incoming.slice(0, MAX_TRANSFERS).toReversed().map(entries.describeIncoming),
-      ...outgoing.slice(0, MAX_TRANSFERS).flatMap(entries.describeOutgoing),
-    ],
-    omissions: [
-      omit('transfers from this address (there may be more; the newest are shown)', MAX_TRANSFERS, sent),
-      omit('transfers to this address (there may be more; the newest are shown)', MAX_TRANSFERS, got),
-    ],
-  };
-}
-
-/** One network's nodes. */
-type Nodes = Omit<TransactionReaderDeps, 'log' | 'spend' | 'pool'> & { pool: NodePool };
-
-export type AskDeps = {
-  /** The networks whose nodes can be asked. */
-  networks: readonly Network[];
-  /** Runs `work` with a network's nodes. Throws `SANDBOX_NOT_RUNNING`. */
-  withNodes<Output>(network: Network, work: (nodes: Nodes) => Promise<Output>): Promise<Output>;
-  log: Logger;
-  /** Describes an answer with the wording of the payment page. */
-  describeForPayer(answer: GeneralAnswer): string;
+export type Found = {
+  invoices: Row<typeof invoiceShape>[];
+  transfers: Row<typeof transferShape>[];
+  addresses: { address: string; project: Row<typeof addressShape>['project'] }[];
 };
 
 /**
- * Adds the chain's facts about a transaction that isn't in the ledger. Uses the payment page's wording, except for texts that depend on an
- * invoice. Asks every network that is configured here. Says so if no network is configured or no node responds.
+ * Returns the possible meanings of a text in these projects (UUIDs) or in all projects, the newest 20 of each kind. `tx` must be a separate
+ * transaction.
  */
-async function askChain(
-  deps: AskDeps | undefined,
-  txId: string,
-  projects: Actor['projects'],
-  unknown: Explanation,
-): Promise<Explanation> {
-  const shown: ({ network: Network; answer: UnclaimedAnswer } & Verdict)[] = [];
-  if (deps !== undefined) {
-    for (const network of deps.networks) {
-      const ask = (nodes: Nodes) => askNetwork(deps, nodes, txId, projects);
-      const found = await deps.withNodes(network, ask).catch(ifNoSandbox);
-      if (found !== null) shown.push(found);
-    }
-  }
-  const none =
-    "No node is configured for this command, so Quittance did not query the chain. Run it with the service's settings.";
-  const isFound = shown.some(({ answer }) => answer.code !== 'not_found' && answer.code !== 'unavailable');
-  return {
-    ...unknown,
-    verdict: [...unknown.verdict, ...(shown.length === 0 ? [none] : shown.flatMap(({ verdict }) => verdict))],
-    subject: {
-      ...unknown.subject,
-      chain: shown.map(({ network, answer, verdict }) => ({ network, answer, says: verdict[0] })),
-    },
-    next: isFound ? shown.flatMap(({ next }) => next) : unknown.next,
-  };
-}
-
-function ifNoSandbox(error: unknown): null {
-  if (error instanceof AppError && error.code === 'SANDBOX_NOT_RUNNING') return null;
-  throw error;
-}
-
-async function askNetwork({ log, describeForPayer }: AskDeps, nodes: Nodes, txId: string, projects: Actor['projects']) {
-  const { db, network, pool } = nodes;
-  const cursor = await findCursor(db, network);
-  const read = createTransactionReader({ ...nodes, log, spend: () => true });
-  const solidNumber = cursor?.solid.number ?? null;
-  const facts = await read({ txId, askedFor: 'explain', client: 'operator', solidNumber, head: cursor?.head ?? null });
-  const ours = await findAddresses(db, network, accountsIn(facts));
-  const known = ours.filter((each) => projects === null || projects.includes(each.projectId));
-  const addresses = new Set(known.map(({ address }) => address));
-  const isPaused = (await findPause(db, network))?.pauseState != null;
-  const answer = answerUnclaimed(facts, (account) => addresses.has(accountToAddress(account)), isPaused);
-  const forPayer = answer.code === 'to_your_address' ? '' : describeForPayer(answer);
-  return { network, answer, ...judgeAnswer({ network, answer, forPayer, solidNumber, nodes: describeNodes(pool) }) };
-}
-
-function accountsIn(facts: TransactionFacts): AccountHex[] {
-  if (facts.kind !== 'done') return [];
-  const { usdt, otherTokens, trx } = facts;
-  return [...new Set([...usdt, ...otherTokens, ...(trx === null ? [] : [trx])].map(({ to }) => to))];
+async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: string): Promise<Found> {
+  const search = readSearch(typed);
+  if (search.word === '') return { invoices: [], transfers: [], addresses: [] };
+  await limitTime(tx, TIMEOUT_MS);
+  const invoices = await searchInvoices(tx, projects, search);
+  const transfers = search.amount === null && search.txId === null ? [] : await searchTransfers(tx, projects, search);
+  const named = search.address === null ? [] : await searchAddresses(tx, projects, search.address);
+  const addresses = named.map(({ address, strange, project }) => ({ address: address ?? strange ?? '', project }));
+  return { invoices, transfers, addresses };
 }

@@ -1,13 +1,11 @@
-import type { AccountHex } from '@quittance/tron/address';
 import type { EventType } from '../../../core/domain/event.ts';
-import { firstIdOf } from '../../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
 import type { MicroUsdt } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import type { Policy } from '../../../core/domain/policy.ts';
 import { addressColumn } from '../../../core/store/db/address-column.ts';
 import { ANY_NETWORK } from '../../../core/store/db/any-network.ts';
-import { answerOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { sealColumn } from '../../../core/store/db/seal.ts';
 import { SEALED_SET_ASIDE } from '../../../core/store/db/sealed-tables.ts';
 import {
@@ -17,19 +15,15 @@ import {
   listColumns,
   maybe,
   maybeHex,
-  maybeText,
   micro,
   type Row,
   text,
 } from '../../../core/store/db/statement.ts';
-import type { Freeze } from '../../../core/store/ledger/addresses.ts';
 import {
   ANNULMENT_COLUMNS,
   annulmentShape,
   outgoingAnnulment,
-  outgoingStands,
   payableAfter,
-  stands,
 } from '../../../core/store/ledger/standing.ts';
 import { joinRefundOf, refundOfShape } from '../../../core/store/ledger/transfer-refunds.ts';
 import type { Actor } from '../actor.ts';
@@ -116,82 +110,11 @@ export const findExplainedInvoice = rowOf(
 );
 
 type NamedInvoice = Pick<ExplainedInvoice, 'id' | 'projectId'>;
-const bindInvoice = (invoice: NamedInvoice, limit: number) => [invoice.projectId, invoice.id, limit];
+export const bindInvoice = (invoice: NamedInvoice, limit: number) => [invoice.projectId, invoice.id, limit];
 const bindWithin = (named: string, projects: Actor['projects'], limit: number) => [named, projects, limit];
 
 /** Counting more than this would take seconds. */
 export const MAX_COUNTED = 100_000;
-
-/** Returns an invoice's newest duplicates and their number, counted up to 100,000. */
-export const findDuplicates = answerOf(
-  'explain-duplicates',
-  { id: 'uuid', total: count },
-  `select id, (select count(*) from (
-       select from transfers t
-       where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')} limit ${MAX_COUNTED}) d) as total
-   from transfers t where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')}
-   order by id desc limit $3`,
-  bindInvoice,
-  (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
-);
-
-/** An address may receive dust for years, so only this many of the oldest and of the newest unmatched transfers are read. */
-const READ = 2000;
-/** A row is written after its block, and our clock may differ from the chain's by this much. */
-const CLOCK_ERROR_MS = 600_000;
-
-/**
- * Finds unmatched transfers that may have been meant for an invoice: they arrived after it was created, at its address or with one of its
- * amounts. Returns the `limit` oldest, the `limit` newest and the `limit` nearest in amount, and how many there are in total. A mistaken
- * payment usually arrives soon after its invoice or has a similar amount, and operators usually ask about today's transfers. So only the
- * oldest and newest 2,000 in the project are read. `isAll` is false if there may be more.
- */
-export const findCandidates = answerOf(
-  'explain-candidates',
-  { id: 'uuid', total: count, isAll: 'bool' },
-  `with first as materialized (
-     select id, kind, block_time, address_id, amount_micro from transfers t
-     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id limit ${READ}),
-   last as materialized (
-     select id, kind, block_time, address_id, amount_micro from transfers t
-     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id desc limit ${READ}),
-   near as materialized (
-     select id, amount_micro from (select * from first union select * from last) ends
-     where kind = 'unmatched' and block_time > $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
-   select id, (select count(*) from near) as total, (select count(*) from first) < ${READ} as is_all
-   from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)
-     union (select id from near order by abs(amount_micro - $4::int8), id limit $6)) ends
-   order by id`,
-  (
-    invoice: Pick<
-      ExplainedInvoice,
-      'projectId' | 'createdAt' | 'payableAfter' | 'requestedMicro' | 'payableMicro' | 'addressId'
-    >,
-    limit: number,
-  ) => [
-    invoice.projectId,
-    invoice.addressId,
-    new Date(invoice.payableAfter),
-    invoice.payableMicro,
-    invoice.requestedMicro,
-    limit,
-    firstIdOf(invoice.createdAt - CLOCK_ERROR_MS),
-  ],
-  (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0, isAll: rows[0]?.isAll ?? true }),
-);
-
-/** Finds transfers whose newest resolution links them to an invoice. */
-export const findLinkedTransfers = answerOf(
-  'explain-linked-transfers',
-  { transferId: 'uuid' },
-  `select distinct transfer_id from (
-     select transfer_id from transfer_resolutions l
-     where invoice_id = $2 and project_id = $1
-       and not exists (select from transfer_annulments n where n.transfer_id = l.transfer_id)
-     order by id desc limit $3) r`,
-  bindInvoice,
-  (rows) => rows.map((row) => row.transferId),
-);
 
 const sightingShape = {
   projectId: 'uuid',
@@ -382,75 +305,6 @@ export const findAttempts = rowsOf(
     of.map(({ endpointId }) => endpointId),
     limit,
   ],
-);
-
-const addressShape = {
-  id: 'uuid',
-  projectId: 'uuid',
-  projectName: 'text',
-  network: text<Network>(),
-  address: 'address',
-  policy: text<Policy>(),
-  position: 'int4',
-  createdAt: 'timestamptz',
-  retiredAt: 'timestamptz?',
-  freezeState: maybeText<Freeze>(),
-  derived: maybe({ xpub: 'text', index: 'int4' }),
-  balance: maybe({
-    chainMicro: 'numeric',
-    expectedMicro: 'numeric',
-    checkedBlock: count,
-    goodBlock: count,
-    node: 'text',
-    checkedAt: 'timestamptz',
-  }),
-} as const;
-/** One of our addresses with its origin and its last balance check. Ids are UUIDs. */
-export type ExplainedAddress = Row<typeof addressShape>;
-
-const ADDRESS = listColumns(addressShape, 'a.', {
-  ...{ projectName: 'p.name', address: addressColumn('a') },
-  derived: { xpub: 'k.xpub', index: 'a.derivation_index' },
-  balance: {
-    ...{ chainMicro: 'b.balance_micro', expectedMicro: 'b.expected_micro', checkedBlock: 'b.checked_block' },
-    ...{ goodBlock: 'b.good_block', node: 'b.node', checkedAt: 'b.checked_at' },
-  },
-});
-
-/** Finds an account's addresses, at most one on each network. */
-export const findExplainedAddresses = rowsOf(
-  'explain-address-select',
-  addressShape,
-  `select ${ADDRESS}
-   from addresses a
-   join projects p on p.id = a.project_id
-   left join account_keys k on k.id = a.account_key_id
-   left join balance_checks b on b.address_id = a.id
-   where a.network in ${ANY_NETWORK} and a.account = decode($1, 'hex')
-     and ($2::uuid[] is null or a.project_id = any($2))
-   order by a.network`,
-  (account: AccountHex, projects: Actor['projects']) => [account, projects],
-);
-
-/** Counts the invoices at an address by status, up to `limit`. */
-export const countInvoicesOfAddress = rowsOf(
-  'explain-address-invoices',
-  { status: text<InvoiceStatus>(), count },
-  `select status, count(*) as count from (select status from invoices where address_id = $1 limit $2) i group by status`,
-  (addressId: string, limit: number) => [addressId, limit],
-);
-
-/** Counts the transfers to and from an address above a block (-1 for all), up to `limit` for each direction. */
-export const countTransfersOfAddress = answerOf(
-  'explain-address-transfers',
-  { incoming: count, outgoing: count },
-  `select
-     (select count(*) from (
-       select from transfers t where address_id = $1 and block_number > $3 and ${stands('t')} limit $2) t) as incoming,
-     (select count(*) from (
-       select from outgoing_transfers o where address_id = $1 and block_number > $3 and ${outgoingStands('o')} limit $2) t) as outgoing`,
-  (addressId: string, aboveBlock: number, limit: number) => [addressId, limit, aboveBlock],
-  ([row]) => row ?? { incoming: 0, outgoing: 0 },
 );
 
 const outgoingShape = {

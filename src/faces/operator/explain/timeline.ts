@@ -5,7 +5,7 @@ import type { EventType } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { isLate } from '../../../core/domain/invoice.ts';
 import type { Cause } from '../../../core/domain/mismatch.ts';
-import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
+import { formatAmount } from '../../../core/domain/money.ts';
 import { describeRecorded } from '../../../core/domain/recorded-action.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { TimelineEntry } from '../../../core/domain/timeline.ts';
@@ -15,12 +15,10 @@ import { soundRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { shorten } from '../input/problems.ts';
 import type { Resolution, TransferRecord } from '../subjects/transfer-export.ts';
 import { viewCause } from '../subjects/transfers.ts';
-import type { DescribedDelivery, DescribedEvent, DescribedTransfer, InvoiceFacts } from './facts.ts';
+import type { DescribedDelivery, DescribedEvent, DescribedTransfer } from './facts.ts';
 import {
-  type ExplainedAddress,
   type ExplainedAttempt,
   type ExplainedEvent,
-  type ExplainedInvoice,
   type ExplainedOutgoing,
   type ExplainedSighting,
   transactionOf,
@@ -37,44 +35,14 @@ export function describeAction({ action, actedBy, actedAt, detail, subject }: Op
   };
 }
 
-/** Describes the key that created the invoice, its amount and reserved address, and whether its page was withdrawn. */
-export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
-  const { apiKey, idempotencyKey, externalId, createdAt: at, address, policy, withdrawnAt } = invoice;
-  const [requestedAmount, payableAmount] = [formatAmount(invoice.requestedMicro), formatAmount(invoice.payableMicro)];
-  const apiKeyId = apiKey && encodeId('key', apiKey.id);
-  const expiresAt = toIso(invoice.expiresAt);
-  const entries: TimelineEntry[] = [
-    {
-      ...{ at, kind: 'requested', text: `${requestedAmount} USDT for ${shorten(externalId)}` },
-      details: [
-        apiKey === null
-          ? 'the API key was not recorded at that time'
-          : `by ${apiKeyId}${apiKey.name === null ? '' : ` (${shorten(apiKey.name)})`}`,
-        `Idempotency-Key: ${shorten(idempotencyKey)}`,
-      ],
-      data: { apiKeyId, apiKeyName: apiKey?.name ?? null, idempotencyKey, externalId, requestedAmount },
-    },
-    {
-      at,
-      kind: 'allocated',
-      text: `exactly ${payableAmount} USDT at ${address}, permanently reserved for this invoice`,
-      details: [
-        policy === 'exact'
-          ? 'policy exact: the requested amount, on an address where no other invoice has this amount'
-          : `policy ${policy}: ${formatAmount(microUsdt(invoice.payableMicro - invoice.requestedMicro))} more than requested, an amount that no other invoice has on this address`,
-        `payable until ${expiresAt}; a later payment still counts`,
-      ],
-      data: { payableAmount, address, policy, expiresAt },
-    },
-  ];
-  if (withdrawnAt === null) return entries;
-  const text =
-    'the shop withdrew the page, so payers see no amount and no address; a payment that arrives anyway still pays the invoice';
-  return [...entries, { at: withdrawnAt, kind: 'withdrawn', text, details: [], data: {} }];
-}
-
 /** Describes the sightings, which weren't irreversible yet, and the deadline. */
-export function describeStatuses({ events, sightings }: Pick<InvoiceFacts, 'events' | 'sightings'>): TimelineEntry[] {
+export function describeStatuses({
+  events,
+  sightings,
+}: {
+  events: readonly DescribedEvent[];
+  sightings: readonly ExplainedSighting[];
+}): TimelineEntry[] {
   const list = events.map(({ event }) => event);
   const described = list.flatMap((event, index) => DESCRIBE_STATUS[event.type]?.(event, list[index - 1]) ?? []);
   const known = new Set(list.map(transactionOf).map((sent) => sent && `${sent.txId} ${sent.blockNumber}`));
@@ -266,38 +234,6 @@ export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
     },
   };
   return [entry, ...(annulment === null ? [] : [toAnnulmentEntry(annulment, { txId, logIndex })])];
-}
-
-/** Describes an incoming transfer in one line. `quittance explain <txid>` shows everything about it. */
-export function describeIncoming(transfer: TransferRecord): TimelineEntry {
-  const { txId, logIndex, from, kind, invoice, blockTime, blockNumber, address: to, annulment } = transfer;
-  const amount = formatAmount(transfer.amountMicro);
-  const decided = invoice === null ? kind : `${kind}: ${shorten(invoice.externalId)}`;
-  const what = annulment === null ? decided : `${decided}; ${describeAnnulment(annulment)}`;
-  return {
-    ...{ at: blockTime, kind: 'transferred', text: `${amount} USDT from ${from} to ${to}, ${what}` },
-    details: [`transaction ${txId}, log ${logIndex}`],
-    data: {
-      ...{ transferId: encodeId('trf', transfer.id), match: kind, isTakenBack: annulment !== null },
-      ...{ txId, logIndex, blockNumber, from, to, amount, invoiceId: invoice && encodeId('inv', invoice.id) },
-      externalId: invoice?.externalId ?? null,
-    },
-  };
-}
-
-/** Describes how an address without a recorded action was created. */
-export function describeAdding({ createdAt: at, position, policy }: ExplainedAddress): TimelineEntry {
-  const text = `address number ${position} of the project, policy ${policy}`;
-  return { at, kind: 'added', text, details: ['the person who added it was not recorded'], data: { position, policy } };
-}
-
-export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] {
-  if (balance === null) return [];
-  const { checkedAt: at, checkedBlock, goodBlock, node } = balance;
-  const [onChain, expected] = [formatSigned(balance.chainMicro), formatSigned(balance.expectedMicro)];
-  const text = `${onChain} USDT on the chain at block ${checkedBlock}, ${expected} in the ledger`;
-  const details = [`the balance last matched at block ${goodBlock}; reported by the node ${node}`];
-  return [{ at, kind: 'balance', text, details, data: { balance: onChain, expected, checkedBlock, goodBlock, node } }];
 }
 
 /** Describes an event, its deliveries and their attempts. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../../core/domain/ids.ts';
-import { readSearch, readSubject } from './search.ts';
+import { readSearch, readSubject } from './explain.ts';
 
 const UUID = '01912345-6789-7abc-8def-0123456789ab';
 const TXID = '0ca17a0da65cb2df52be4e5edd8654358f7ad2b6f083180e719784ff8ff1c8ae';
