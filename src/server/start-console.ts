@@ -14,7 +14,7 @@ import { type Database, openDatabase } from '../core/store/db/database.ts';
 import { INVOICES_CHANNEL } from '../core/store/ledger/checkout.ts';
 import { type AdminDeps, registerAdmin } from '../faces/admin/register-admin.ts';
 import { renderGeneral } from '../faces/checkout/lookup/answer.ts';
-import { renderExample } from '../faces/checkout/page/example.ts';
+import { renderExample } from '../faces/checkout/page/page.ts';
 import { wordsOf } from '../faces/checkout/words/words.ts';
 import { registerConsole } from '../faces/console/register.ts';
 import { addSignInRoutes, createSessions } from '../faces/console/sign-in/sign-in-routes.ts';

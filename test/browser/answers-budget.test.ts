@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderAnswer } from '../../src/faces/checkout/lookup/answer.ts';
-import { newNonce, renderApology } from '../../src/faces/checkout/page/answer-page.ts';
 import { renderPage, renderSuspended } from '../../src/faces/checkout/page/page.ts';
-import { ASSETS } from '../../src/faces/checkout/page/render-document.ts';
+import { renderApology } from '../../src/faces/checkout/page/register.ts';
+import { ASSETS, newNonce } from '../../src/faces/checkout/page/render-document.ts';
 import { renderReceipt } from '../../src/faces/checkout/receipt/receipt-routes.ts';
 import { LANGUAGES } from '../../src/faces/checkout/words/languages.ts';
 import { wordsOf } from '../../src/faces/checkout/words/words.ts';

@@ -12,7 +12,7 @@ import {
   type LivePages,
   type LivePagesDeps,
 } from '../../src/faces/checkout/live/live-routes.ts';
-import type { LiveMessage } from '../../src/faces/checkout/page/page-parts.ts';
+import type { LiveMessage } from '../../src/faces/checkout/page/page.ts';
 import { wordsOf } from '../../src/faces/checkout/words/words.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually } from '../support/service.ts';

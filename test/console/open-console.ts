@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
-import { renderExample } from '../../src/faces/checkout/page/example.ts';
+import { renderExample } from '../../src/faces/checkout/page/page.ts';
 import { registerConsole } from '../../src/faces/console/register.ts';
 import { addSignInRoutes, createSessions } from '../../src/faces/console/sign-in/sign-in-routes.ts';
 import type { SettingView } from '../../src/faces/operator/system/show-system.ts';

@@ -4,7 +4,7 @@ import { unixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
-import { renderExample } from '../../src/faces/checkout/page/example.ts';
+import { renderExample } from '../../src/faces/checkout/page/page.ts';
 import { registerConsole } from '../../src/faces/console/register.ts';
 import { ACTIONS, type ActionName, type Rule } from '../../src/faces/operator/actions.ts';
 import { ROLES } from '../../src/faces/operator/actor.ts';

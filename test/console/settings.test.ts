@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MAX_LOGO_BYTES } from '../../src/core/domain/brand/logo.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { NO_ADDRESS } from '../../src/faces/checkout/page/example.ts';
+import { NO_ADDRESS } from '../../src/faces/checkout/page/page.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
 import { showProject, updateProject } from '../../src/faces/operator/subjects/projects.ts';

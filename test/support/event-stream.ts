@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
-import type { LiveMessage } from '../../src/faces/checkout/page/page-parts.ts';
+import type { LiveMessage } from '../../src/faces/checkout/page/page.ts';
 
 /** The received part of a stream of server-sent events. */
 export type EventStream = {

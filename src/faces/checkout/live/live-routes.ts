@@ -19,8 +19,7 @@ import type { ChainHead } from '../../../core/store/ledger/payments.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { type Problem, retryLater } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
-import { DATA_HEADERS } from '../page/answer-page.ts';
-import { composeMessage, type LiveMessage, versionOf } from '../page/page-parts.ts';
+import { composeMessage, type LiveMessage, versionOf } from '../page/page.ts';
 import {
   isBlind,
   type LinkedInvoice,
@@ -30,7 +29,7 @@ import {
   stateOf,
   suspensionOf,
 } from '../page/page-state.ts';
-import { UNKNOWN_LINK } from '../page/register.ts';
+import { DATA_HEADERS, UNKNOWN_LINK } from '../page/register.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 

@@ -5,7 +5,7 @@ import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
 import { unixMs } from '../../../core/domain/time.ts';
 import { html } from '../../web/html.ts';
 import { LANGUAGES } from '../words/languages.ts';
-import { NO_ADDRESS, renderExample } from './example.ts';
+import { NO_ADDRESS, renderExample } from './page.ts';
 
 const BRAND = { name: 'Heron', supportContact: null, returnUrl: null, accent: null };
 const SHOWN = { brand: BRAND, logoUrl: null, network: 'mainnet', policy: 'tail', lifetimeMs: 1_800_000 } as const;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkoutPage } from '../../../../test/support/checkout-page.ts';
-import { networkFeeOf } from './page-parts.ts';
+import { networkFeeOf } from './page.ts';
 import type { PageState } from './page-state.ts';
 
 const HOUR = 3_600_000;

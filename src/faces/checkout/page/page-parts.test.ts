@@ -9,7 +9,7 @@ import {
 import { microUsdt } from '../../../core/domain/money.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
-import { composeMessage, PART_NAMES, versionOf } from './page-parts.ts';
+import { composeMessage, PART_NAMES, versionOf } from './page.ts';
 import { type LinkPage, PAGE_STATES, type PageState, shopStateOf, stateOf, statusOf } from './page-state.ts';
 
 type Seen = LinkPage & { now: UnixMs };

@@ -15,9 +15,9 @@ import { renderAnswer } from '../lookup/answer.ts';
 import { renderReceipt } from '../receipt/receipt-routes.ts';
 import { LANGUAGES } from '../words/languages.ts';
 import { CATALOGUES, wordsOf } from '../words/words.ts';
-import { renderApology } from './answer-page.ts';
 import { renderPage, renderSuspended } from './page.ts';
 import { lookOf, type Page, type PageState, stateOf } from './page-state.ts';
+import { renderApology } from './register.ts';
 
 const NONCE = 'bm9uY2U=';
 

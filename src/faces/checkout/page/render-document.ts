@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { fillReturnUrl, readLink, supportLink } from '../../../core/domain/brand/brand.ts';
 import { accentPalette } from '../../../core/domain/brand/colour.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
@@ -133,4 +134,9 @@ function returnUrlOf({ brand, id }: BrandedInvoice['invoice']): string | null {
 
 function linkTo(url: string | null, shown: Html): Html {
   return url === null ? shown : html`<a href="${url}" rel="noreferrer">${shown}</a>`;
+}
+
+/** Returns the nonce that a page marks its own scripts and styles with. Injected content doesn't have it. */
+export function newNonce(): string {
+  return randomBytes(16).toString('base64');
 }
