@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createChannelPace } from './channel-line.ts';
+import { createChannelPace } from './notifier.ts';
 
 test('what comes one by one is sent so, and the sixth of a minute waits for a digest', () => {
   let nowMs = 0;

@@ -7,9 +7,15 @@ import { redactAnswer, refusePage } from '../../core/webhooks/redact.ts';
 import { explainError, type WebhookSender } from '../../core/webhooks/send.ts';
 import { signWebhook } from '../../core/webhooks/sign.ts';
 import { checkAddresses, createCheckedLookup, type LookupAll } from '../../core/webhooks/target.ts';
-import type { Attempt } from './attempt.ts';
 import type { HttpTarget, MailTarget, Target } from './channel-target.ts';
 import { clipText, type Message } from './message.ts';
+
+/** The result of one attempt. `error` consists of a class, a colon, and a description of the failure in plain words, without secrets. */
+export type Attempt =
+  | { kind: 'sent' }
+  | { kind: 'failed'; error: string; retryAfterMs: number | null }
+  /** Quittance stopped the attempt, so the result says nothing about the channel. */
+  | { kind: 'aborted' };
 
 /** Most servers respond within a second. Three attempts fit into the minute within which a message should arrive. */
 export const ATTEMPT_MS = 10_000;

@@ -23,11 +23,10 @@ import {
 import { createWebhookSender } from '../../../core/webhooks/send.ts';
 import { createWebhookSecret } from '../../../core/webhooks/sign.ts';
 import { checkAddresses, checkTarget } from '../../../core/webhooks/target.ts';
-import type { Attempt } from '../../notify/attempt.ts';
 import { type MailTarget, openTarget, storeChannel, type Target } from '../../notify/channel-target.ts';
 import type { Message } from '../../notify/message.ts';
 import { isTimeZone } from '../../notify/quiet-hours.ts';
-import { ATTEMPT_MS, sendMessage } from '../../notify/send-message.ts';
+import { ATTEMPT_MS, type Attempt, sendMessage } from '../../notify/send-message.ts';
 import { columnsText, fieldsText, isoMinute } from '../command-words.ts';
 import { type KeyDeps, openEncryptionKeys } from '../encryption-keys.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
