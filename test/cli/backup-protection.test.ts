@@ -9,7 +9,7 @@ import { parseMasterKey } from '../../src/core/runtime/key-ring.ts';
 import { takeLedger } from '../../src/core/store/db/ledger-identity.ts';
 import { readMigrations } from '../../src/core/store/db/migrate.ts';
 import { macOf } from '../../src/faces/operator/backup/backup-format.ts';
-import { encryptTo } from '../../src/faces/operator/backup/backup-read.ts';
+import { encryptTo } from '../../src/faces/operator/backup/create-backup.ts';
 import { type BackupParts, editRows, putTogether, takeApart } from '../support/forge-backup.ts';
 import { addressOf, fillLedger, forgetProofs, uuid } from '../support/full-ledger.ts';
 import { type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';

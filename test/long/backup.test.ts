@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readMigrations } from '../../src/core/store/db/migrate.ts';
-import { createAgeKey } from '../../src/faces/operator/backup/backup-read.ts';
-import type { Protection } from '../../src/faces/operator/backup/create-backup.ts';
+import { createAgeKey, type Protection } from '../../src/faces/operator/backup/create-backup.ts';
 import { loadBackup } from '../../src/faces/operator/backup/restore-backup.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { fillLedger, forgetProofs, PROJECT, uuid } from '../support/full-ledger.ts';

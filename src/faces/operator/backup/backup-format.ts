@@ -1,7 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { AppError } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
-import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
+import { deriveKey, type MasterKey } from '../../../core/runtime/key-ring.ts';
 import type { AuditHead } from '../../../core/store/access/audit-log.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import type { AppliedMigration } from '../../../core/store/db/migrate.ts';
@@ -114,15 +114,6 @@ export const MAX_FRAME_BYTES: Readonly<Record<string, number>> = {
 };
 export const FRAME_HEAD_BYTES = 5;
 
-export function encodeFrame(frame: Frame): Buffer[] {
-  const { type, ...content } = frame;
-  const body = type === 'd' ? frame.rows : Buffer.from(JSON.stringify(content));
-  const head = Buffer.alloc(FRAME_HEAD_BYTES);
-  head.write(type, 'latin1');
-  head.writeUInt32BE(body.length, 1);
-  return [head, body];
-}
-
 /** The trailer of a backup, and the digest calculated while the backup was read. */
 export type BackupEnding = {
   /** The SHA-256 of the file without its trailer, which the MAC covers. */
@@ -142,19 +133,6 @@ export type Authenticity =
 export function macOf(key: MasterKey, ledgerId: string | null, digest: Buffer): Buffer {
   const macKey = deriveKey(key, { purpose: 'quittance backup mac 1', salt: ledgerId ?? '' });
   return createHmac('sha256', macKey).update(digest).digest();
-}
-
-/** Checks a backup's MAC with the master key whose id is in the backup; this can be any key in the ring. */
-export function authenticate(
-  keyRing: KeyRing | null,
-  ledgerId: string | null,
-  { digest, signed }: BackupEnding,
-): Authenticity {
-  if (signed === null) return { kind: 'unsigned' };
-  const { masterKeyId, mac } = signed;
-  const key = keyRing?.find(masterKeyId);
-  if (key === undefined) return { kind: 'unknown-key', masterKeyId, hasKeys: keyRing !== null };
-  return { kind: timingSafeEqual(macOf(key, ledgerId, digest), mac) ? 'authentic' : 'tampered', masterKeyId };
 }
 
 /**

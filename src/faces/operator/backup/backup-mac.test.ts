@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createKeyRing, createMasterKey, parseMasterKey } from '../../../core/runtime/key-ring.ts';
-import { authenticate, macOf } from './backup-format.ts';
+import { macOf } from './backup-format.ts';
+import { authenticate } from './backup-read.ts';
 
 const KEY = parseMasterKey('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f') ?? createMasterKey();
 const LEDGER = '00000000-0000-7000-8000-000000000077';

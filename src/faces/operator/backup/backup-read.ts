@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
@@ -10,7 +10,7 @@ import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/k
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
 import {
   ANY_MAGIC,
-  authenticate,
+  type Authenticity,
   type BackupEnding,
   type BackupHeader,
   DIGEST_BYTES,
@@ -21,37 +21,11 @@ import {
   MAC_MAGIC,
   MAGIC,
   MAX_FRAME_BYTES,
+  macOf,
 } from './backup-format.ts';
 
 /** The format of https://age-encryption.org/v1, so `age -d` opens these files too. */
 const AGE_MAGIC = Buffer.from('age-encryption.org/v1\n');
-
-/** Encrypts a stream with public keys (`age1…`) in chunks of 64 KiB. The result can't be decrypted with any key stored here. */
-export async function* encryptTo(
-  recipients: readonly string[],
-  source: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  const { Encrypter } = await import('age-encryption');
-  const encrypter = new Encrypter();
-  for (const recipient of recipients) encrypter.addRecipient(recipient);
-  yield* await encrypter.encrypt(ReadableStream.from(source));
-}
-
-/** Throws `CONFIG_INVALID` for anything but an age public key. */
-export async function checkRecipients(recipients: readonly string[]): Promise<void> {
-  const { Encrypter } = await import('age-encryption');
-  for (const recipient of recipients) {
-    try {
-      new Encrypter().addRecipient(recipient);
-    } catch (error) {
-      throw new AppError(
-        'CONFIG_INVALID',
-        say`${recipient.slice(0, 20)}… is not an age public key: use the "age1…" line printed by "${{ command: 'backup keygen' }}" or "age-keygen"`,
-        { cause: error },
-      );
-    }
-  }
-}
 
 /** Whether all the texts are age secret keys. */
 export async function areIdentities(identities: readonly string[]): Promise<boolean> {
@@ -128,12 +102,6 @@ export async function createAgePair(): Promise<AgePair> {
   const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
   const identity = await generateX25519Identity();
   return { identity, recipient: await identityToRecipient(identity) };
-}
-
-/** Creates a new key pair. Returns the public key, and a key file in the format of `age-keygen`. */
-export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
-  const { identity, recipient } = await createAgePair();
-  return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
 }
 
 /**
@@ -365,4 +333,17 @@ async function readStart(path: string, length: number): Promise<Buffer> {
   } finally {
     await handle.close();
   }
+}
+
+/** Checks a backup's MAC with the master key whose id is in the backup; this can be any key in the ring. */
+export function authenticate(
+  keyRing: KeyRing | null,
+  ledgerId: string | null,
+  { digest, signed }: BackupEnding,
+): Authenticity {
+  if (signed === null) return { kind: 'unsigned' };
+  const { masterKeyId, mac } = signed;
+  const key = keyRing?.find(masterKeyId);
+  if (key === undefined) return { kind: 'unknown-key', masterKeyId, hasKeys: keyRing !== null };
+  return { kind: timingSafeEqual(macOf(key, ledgerId, digest), mac) ? 'authentic' : 'tampered', masterKeyId };
 }

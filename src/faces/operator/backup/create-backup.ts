@@ -39,7 +39,7 @@ import { recordAction } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
 import {
   type BackupHeader,
-  encodeFrame,
+  FRAME_HEAD_BYTES,
   type Frame,
   findCursors,
   MAC_MAGIC,
@@ -47,7 +47,7 @@ import {
   macOf,
   sumLedger,
 } from './backup-format.ts';
-import { checkRecipients, createAgeKey, encryptTo } from './backup-read.ts';
+import { createAgePair } from './backup-read.ts';
 
 /** Whether the database is a standby, which is read-only. */
 export const isStandby = answerOf(
@@ -333,4 +333,46 @@ async function sync(draft: string): Promise<{ size: number }> {
   } finally {
     await handle.close();
   }
+}
+
+/** Encrypts a stream with public keys (`age1…`) in chunks of 64 KiB. The result can't be decrypted with any key stored here. */
+export async function* encryptTo(
+  recipients: readonly string[],
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const { Encrypter } = await import('age-encryption');
+  const encrypter = new Encrypter();
+  for (const recipient of recipients) encrypter.addRecipient(recipient);
+  yield* await encrypter.encrypt(ReadableStream.from(source));
+}
+
+/** Throws `CONFIG_INVALID` for anything but an age public key. */
+async function checkRecipients(recipients: readonly string[]): Promise<void> {
+  const { Encrypter } = await import('age-encryption');
+  for (const recipient of recipients) {
+    try {
+      new Encrypter().addRecipient(recipient);
+    } catch (error) {
+      throw new AppError(
+        'CONFIG_INVALID',
+        say`${recipient.slice(0, 20)}… is not an age public key: use the "age1…" line printed by "${{ command: 'backup keygen' }}" or "age-keygen"`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** Creates a new key pair. Returns the public key, and a key file in the format of `age-keygen`. */
+export async function createAgeKey(createdAt: string): Promise<{ recipient: string; file: string }> {
+  const { identity, recipient } = await createAgePair();
+  return { recipient, file: `# created: ${createdAt}\n# public key: ${recipient}\n${identity}\n` };
+}
+
+function encodeFrame(frame: Frame): Buffer[] {
+  const { type, ...content } = frame;
+  const body = type === 'd' ? frame.rows : Buffer.from(JSON.stringify(content));
+  const head = Buffer.alloc(FRAME_HEAD_BYTES);
+  head.write(type, 'latin1');
+  head.writeUInt32BE(body.length, 1);
+  return [head, body];
 }
