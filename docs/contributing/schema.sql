@@ -161,7 +161,7 @@ CREATE TRIGGER addresses_keep_what_they_are BEFORE UPDATE ON addresses FOR EACH 
 CREATE TRIGGER addresses_stay_barred BEFORE UPDATE ON addresses FOR EACH ROW WHEN (((old.barred_at IS NOT NULL) AND (new.barred_at IS DISTINCT FROM old.barred_at))) EXECUTE FUNCTION keep_addresses_barred();
 CREATE TRIGGER addresses_tell_their_freeze AFTER UPDATE OF freeze_state ON addresses FOR EACH ROW WHEN ((old.freeze_state IS DISTINCT FROM new.freeze_state)) EXECUTE FUNCTION tell_all_pages();
 
--- Written by src/core/store/access/admin-keys.ts
+-- Written by src/faces/operator/subjects/admin-keys.ts
 create table admin_keys (
   allowed_cidrs text[],
   created_at timestamp with time zone not null default now(),
@@ -517,7 +517,8 @@ create table inventory_pages (
 CREATE TRIGGER inventory_pages_are_kept BEFORE DELETE OR TRUNCATE ON inventory_pages FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER inventory_pages_keep_what_they_are BEFORE UPDATE ON inventory_pages FOR EACH ROW EXECUTE FUNCTION keep_columns('content', 'mac');
 
--- Written by src/core/store/access/people.ts
+-- Written by src/faces/operator/subjects/people.ts
+-- Written by src/faces/operator/subjects/sign-in.ts
 create table invitations (
   created_at timestamp with time zone not null,
   ended_at timestamp with time zone,
@@ -892,7 +893,8 @@ create table passed_blocks (
 CREATE TRIGGER passed_blocks_are_kept BEFORE DELETE OR TRUNCATE ON passed_blocks FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER passed_blocks_keep_what_they_are BEFORE UPDATE ON passed_blocks FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 
--- Written by src/core/store/access/people.ts
+-- Written by src/faces/operator/subjects/passkeys.ts
+-- Written by src/faces/operator/subjects/people.ts
 create table passkeys (
   counter bigint not null,
   created_at timestamp with time zone not null,
@@ -922,7 +924,9 @@ CREATE TRIGGER passkeys_go_forward BEFORE UPDATE ON passkeys FOR EACH ROW WHEN (
 CREATE TRIGGER passkeys_keep_what_they_are BEFORE UPDATE ON passkeys FOR EACH ROW EXECUTE FUNCTION keep_columns('counter', 'last_used_at', 'removed_at', 'mac');
 CREATE TRIGGER passkeys_stay_removed BEFORE UPDATE ON passkeys FOR EACH ROW WHEN ((old.removed_at IS NOT NULL)) EXECUTE FUNCTION keep_columns();
 
--- Written by src/core/store/access/people.ts
+-- Written by src/faces/operator/subjects/people.ts
+-- Written by src/faces/operator/subjects/sign-in.ts
+-- Written by src/faces/operator/subjects/totp.ts
 create table people (
   created_at timestamp with time zone not null,
   id uuid not null,
@@ -1068,7 +1072,8 @@ CREATE TRIGGER receipt_keys_are_kept BEFORE DELETE OR TRUNCATE ON receipt_keys F
 CREATE TRIGGER receipt_keys_keep_what_they_are BEFORE UPDATE ON receipt_keys FOR EACH ROW EXECUTE FUNCTION keep_columns('master_key_id', 'sealed', 'retired_at', 'mac');
 CREATE TRIGGER receipt_keys_stay_retired BEFORE UPDATE ON receipt_keys FOR EACH ROW WHEN (((old.retired_at IS NOT NULL) AND (new.retired_at IS NULL))) EXECUTE FUNCTION refuse_way_back('retired_at');
 
--- Written by src/core/store/access/people.ts
+-- Written by src/faces/operator/subjects/people.ts
+-- Written by src/faces/operator/subjects/sign-in.ts
 create table recovery_codes (
   created_at timestamp with time zone not null,
   ended_at timestamp with time zone,
@@ -1124,8 +1129,8 @@ create table schema_migrations (
   constraint schema_migrations_pkey PRIMARY KEY (version)
 );
 
--- Written by src/core/store/access/people.ts
--- Written by src/core/store/access/sessions.ts
+-- Written by src/faces/operator/subjects/people.ts
+-- Written by src/faces/operator/subjects/sessions.ts
 create table sessions (
   client_network text not null,
   created_at timestamp with time zone not null,
@@ -1205,7 +1210,7 @@ create table sightings (
 CREATE INDEX sightings_block ON sightings USING btree (network, block_number);
 CREATE INDEX sightings_invoice ON sightings USING btree (project_id, invoice_id);
 
--- Written by src/core/store/access/sessions.ts
+-- Written by src/faces/operator/subjects/passkeys.ts
 create table spent_challenges (
   expires_at timestamp with time zone not null,
   sha256 bytea not null,

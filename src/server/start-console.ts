@@ -22,7 +22,7 @@ import type { Actor } from '../faces/operator/actor.ts';
 import { doctorSettings } from '../faces/operator/doctor/check.ts';
 import { type DoctorView, runDoctor } from '../faces/operator/doctor/run-doctor.ts';
 import type { NodeAccess, OperationDeps } from '../faces/operator/operation.ts';
-import { createSignInLimits } from '../faces/operator/people/sign-in-proofs.ts';
+import { createSignInLimits } from '../faces/operator/people/password.ts';
 import type { RunningProcess, SettingView } from '../faces/operator/system/show-system.ts';
 import { html, plainText } from '../faces/web/html.ts';
 import { createTokenBuckets } from '../faces/web/rate-limit.ts';

@@ -3,8 +3,6 @@ import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { expect, onTestFinished, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { applyAddressChange } from '../../src/core/payments/apply-address-change.ts';
-import { revokeAdminKey } from '../../src/core/store/access/admin-keys.ts';
-import { findPerson } from '../../src/core/store/access/people.ts';
 import { openDatabase } from '../../src/core/store/db/database.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import {
@@ -13,9 +11,11 @@ import {
   showAddressChange,
   withdrawAddressChange,
 } from '../../src/faces/operator/subjects/address-changes.ts';
+import { revokeAdminKey } from '../../src/faces/operator/subjects/admin-keys.ts';
 import { acknowledgeAlarms, readAlarmKind } from '../../src/faces/operator/subjects/chain.ts';
 import {
   changeRole,
+  findPerson,
   invitePerson,
   readNewPerson,
   removePerson,

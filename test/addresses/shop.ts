@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
-import { insertAdminKey } from '../../src/core/store/access/admin-keys.ts';
-import { findPerson } from '../../src/core/store/access/people.ts';
 import { findOpenAlarms } from '../../src/core/store/chain/alarms.ts';
 import { insertAddress, listAddresses } from '../../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import type { Actor } from '../../src/faces/operator/actor.ts';
 import { NO_MANIFEST } from '../../src/faces/operator/operation.ts';
 import { type Added, addAddresses } from '../../src/faces/operator/subjects/addresses.ts';
+import { insertAdminKey } from '../../src/faces/operator/subjects/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../src/faces/operator/subjects/audit.ts';
+import { findPerson } from '../../src/faces/operator/subjects/people.ts';
 import { personActor } from '../../src/faces/operator/subjects/sessions.ts';
 import { ANN, type Desk, openDesk } from '../people/desk.ts';
 

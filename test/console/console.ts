@@ -13,7 +13,7 @@ import type { ConsoleDeps } from '../../src/faces/console/page/console-deps.ts';
 import { registerConsole } from '../../src/faces/console/register.ts';
 import { addSignInRoutes } from '../../src/faces/console/sign-in/sign-in-routes.ts';
 import type { Actor } from '../../src/faces/operator/actor.ts';
-import { createSignInLimits } from '../../src/faces/operator/people/sign-in-proofs.ts';
+import { createSignInLimits } from '../../src/faces/operator/people/password.ts';
 import type { Session } from '../../src/faces/operator/subjects/sessions.ts';
 import type { SignInDeps } from '../../src/faces/operator/subjects/sign-in.ts';
 import { createTokenBuckets } from '../../src/faces/web/rate-limit.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/core/domain/time.ts';
-import { TooBusy } from '../../src/faces/operator/people/sign-in-proofs.ts';
+import { TooBusy } from '../../src/faces/operator/people/password.ts';
 import { invitePerson, removePerson, resetPerson } from '../../src/faces/operator/subjects/people.ts';
 import { findSession } from '../../src/faces/operator/subjects/sessions.ts';
 import { openInvitation, redeemInvitation, startSession } from '../../src/faces/operator/subjects/sign-in.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deriveByScrypt, hashPassword, isPassword } from '../../src/faces/operator/people/sign-in-proofs.ts';
+import { deriveByScrypt, hashPassword, isPassword } from '../../src/faces/operator/people/password.ts';
 
 test('a password is known by its hash, which is of scrypt with its cost and a salt of its own', async () => {
   const [stored, other] = await Promise.all(['a heron stands', 'a heron stands'].map((text) => hashPassword(text)));

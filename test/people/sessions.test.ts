@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
 import { encodeId } from '../../src/core/domain/ids.ts';
+import {
+  addPasskey,
+  listOwnPasskeys,
+  removePasskey,
+  requestPasskey,
+} from '../../src/faces/operator/subjects/passkeys.ts';
 import { changeRole, removePerson } from '../../src/faces/operator/subjects/people.ts';
 import {
   endOwnSession,
@@ -10,16 +16,7 @@ import {
   personActor,
   type Session,
 } from '../../src/faces/operator/subjects/sessions.ts';
-import {
-  addPasskey,
-  listOwnPasskeys,
-  removePasskey,
-  requestPasskey,
-  requestStepUp,
-  type SignedAction,
-  startSession,
-  stepUp,
-} from '../../src/faces/operator/subjects/sign-in.ts';
+import { requestStepUp, type SignedAction, startSession, stepUp } from '../../src/faces/operator/subjects/sign-in.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, type Desk, from, HOUR_MS, joinByPasskey, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 

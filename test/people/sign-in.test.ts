@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSignInLimits, hashPassword } from '../../src/faces/operator/people/sign-in-proofs.ts';
+import { createSignInLimits, hashPassword } from '../../src/faces/operator/people/password.ts';
 import { resetPerson } from '../../src/faces/operator/subjects/people.ts';
 import { findSession } from '../../src/faces/operator/subjects/sessions.ts';
 import {

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/core/store/db/database.ts';
 import type { SealProblem } from '../../src/core/store/db/seal.ts';
 import { createSeals } from '../../src/core/store/db/seals.ts';
 import { checkSeals, type SealsView, sealLedger } from '../../src/faces/operator/ledger/seal-ledger.ts';
-import { hashPassword } from '../../src/faces/operator/people/sign-in-proofs.ts';
+import { hashPassword } from '../../src/faces/operator/people/password.ts';
 import {
   authenticateAdminKey,
   createAdminKeyOperation,

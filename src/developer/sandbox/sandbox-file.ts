@@ -47,7 +47,7 @@ export async function removeSandboxFile(dataDir: string, pid: number | null): Pr
 }
 
 /** Reads a running sandbox's file. Throws `SANDBOX_NOT_RUNNING`. */
-export async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
+async function readSandboxFile(dataDir: string): Promise<SandboxFile> {
   return (await findSandboxFile(dataDir)) ?? sandboxNotRunning(dataDir);
 }
 

@@ -321,7 +321,7 @@ ${renderHelp(page, question)}
 type Payment = { amount: string; price: Price | null; address: string; qr: Html };
 
 /** Renders the amount to pay and the address. `qr` is the address as a QR code. */
-export function renderPay(words: Words, { amount, price, address, qr }: Payment): Html {
+function renderPay(words: Words, { amount, price, address, qr }: Payment): Html {
   const { say } = words;
   // The digits after the requested cents distinguish this payment from others.
   const tail = amount.indexOf('.') + 3;
@@ -359,7 +359,7 @@ function groupsOf(address: string): Html[] {
 }
 
 /** Renders the mistakes that cost payers money, each in one sentence. The script compares the energy price with the wallet's balance. */
-export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
+function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
   const cost =
     fee &&
     html`<li data-energy-sun="${fee.sun}">${say('networkFee', { usual: ltr(fee.usual), first: ltr(fee.first) })}</li>
@@ -396,7 +396,7 @@ type Deadline = { expiresAt: string; leftMs: number; stands: boolean };
 /**
  * `leftMs` is the time that remained when the page was opened, for readers without the script. `stands` means that the countdown is paused.
  */
-export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
+function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
   const { say } = words;
   const time = leftMs < DAY_MS ? words.clock(expiresAt) : words.time(expiresAt);
   const left = html`<span class="unscripted">${say('timeLeftAtOpening', { duration: words.duration(leftMs) })}</span>`;

@@ -4,7 +4,14 @@ import { encodeId } from '../../../core/domain/ids.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { Role } from '../../operator/actor.ts';
 import { clip, FieldError } from '../../operator/input/problems.ts';
-import { notVerified } from '../../operator/people/passkey-proof.ts';
+import {
+  addPasskey,
+  listOwnPasskeys,
+  notVerified,
+  type PasskeyView,
+  removePasskey,
+  requestPasskey,
+} from '../../operator/subjects/passkeys.ts';
 import {
   changeRole,
   type InvitedView,
@@ -23,13 +30,6 @@ import {
   listSessions,
   type SessionView,
 } from '../../operator/subjects/sessions.ts';
-import {
-  addPasskey,
-  listOwnPasskeys,
-  type PasskeyView,
-  removePasskey,
-  requestPasskey,
-} from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';

@@ -10,8 +10,6 @@ import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { indexAt } from '../../../core/payments/derive-addresses.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { insertOperatorActions, type RecordedActor } from '../../../core/store/access/audit-log.ts';
-import { endAllInvitations } from '../../../core/store/access/people.ts';
-import { endAllSessions } from '../../../core/store/access/sessions.ts';
 import { raiseAlarm } from '../../../core/store/chain/alarms.ts';
 import { type BackupSession, type Connection, inBackupSession, type Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../../core/store/db/ledger-identity.ts';
@@ -40,6 +38,8 @@ import { findProjectNetworks } from '../../../core/store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { recordAction, recordedActor } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
+import { endAllInvitations } from '../subjects/people.ts';
+import { endAllSessions } from '../subjects/sessions.ts';
 import {
   type Authenticity,
   admitBackup,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRecoveryCodes, recoveryCodeHash } from '../subjects/sign-in.ts';
-import { passwordProblem } from './sign-in-proofs.ts';
+import { passwordProblem } from './password.ts';
 
 const problemOf = (password: string) => passwordProblem(password, 'annsmith@shop.example');
 

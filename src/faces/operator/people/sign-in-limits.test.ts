@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createSignInLimits } from './sign-in-proofs.ts';
+import { createSignInLimits } from './password.ts';
 
 afterEach(() => vi.useRealTimers());
 

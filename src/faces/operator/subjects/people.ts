@@ -2,26 +2,23 @@ import { createHash } from 'node:crypto';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
-import { toIso, unixMs } from '../../../core/domain/time.ts';
+import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import {
-  countOtherOwners,
-  endInvitations,
+  factorColumns,
   findFactors,
   findPasskeys,
-  findPerson,
-  forgetFactors,
-  insertInvitation,
-  insertPerson,
-  listPeopleRows,
-  lockAnyPerson,
-  lockOwners,
-  lockPersonToChange,
+  PERSON_SOURCES,
   type Person,
-  updateRole,
+  type PersonFactors,
+  personColumns,
+  personOf,
 } from '../../../core/store/access/people.ts';
-import { endSessionsOf } from '../../../core/store/access/sessions.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
+import { answerOf, attemptOf, changesOf, commandOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { sealOf } from '../../../core/store/db/seal.ts';
+import { SEALED_INVITATION, SEALED_PERSON } from '../../../core/store/db/sealed-tables.ts';
+import { count, listColumns, sealed } from '../../../core/store/db/statement.ts';
 import { type Actor, ROLES, type Role } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
@@ -31,6 +28,140 @@ import { localOperation, type OperationDeps } from '../operation.ts';
 import { argument, BY, flag, line, lines, needed } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
+
+const PERSON = listColumns(personColumns, '', PERSON_SOURCES);
+
+const NO_FACTORS = { passwordHash: null, totpSealed: null };
+
+/** Stores a person. Returns `false` if the login is already taken. */
+export const insertPerson = attemptOf(
+  'person-insert',
+  `insert into people (id, login, name, role, projects, created_at, mac) values ($1, $2, $3, $4, $5::uuid[], $6, $7)
+   on conflict (login) where removed_at is null do nothing`,
+  ({ id, login, name, role, projects }: Person, now: UnixMs) => [
+    ...[id, login, name, role, projects, new Date(now)],
+    sealOf(SEALED_PERSON, { ...{ id, login, name, role, projects }, ...NO_FACTORS }),
+  ],
+);
+
+/** Finds a person by UUID or login, unless they were removed. Doesn't check the seal. */
+export const findPerson = rowOf(
+  'person-find',
+  personColumns,
+  `select ${PERSON} from people p where p.removed_at is null and (p.id = $1 or p.login = $2)`,
+  ({ id, login }: { id: string | null; login: string | null }) => [id, login],
+);
+
+/** Like `findPerson`, but locks the row until the transaction ends. */
+const lockAnyPerson = rowOf(
+  'person-lock',
+  personColumns,
+  `select ${PERSON} from people p where p.id = $1 and p.removed_at is null for update`,
+  (id: string) => [id],
+);
+
+const judged = { ...factorColumns, seal: sealed(SEALED_PERSON) } as const;
+
+/** Locks a person in order to seal it again. Throws `ROW_CHANGED` if its current seal is wrong. */
+const lockPersonToChange = rowOf(
+  'person-lock-to-change',
+  judged,
+  `select ${listColumns(judged, 'p.', { projects: PERSON_SOURCES.projects })} from people p
+   where p.removed_at is null and p.id = $1 for update`,
+  (id: string) => [id],
+);
+
+const listedColumns = {
+  ...personColumns,
+  createdAt: 'timestamptz',
+  hasPassword: 'bool',
+  passkeys: count,
+  recoveryCodes: count,
+  seenAt: 'timestamptz?',
+  invitedUntil: 'timestamptz?',
+} as const;
+
+/** Returns the first 1,000 people. */
+const listPeopleRows = rowsOf(
+  'person-list',
+  listedColumns,
+  `select ${PERSON}, p.created_at, p.password_hash is not null as has_password,
+     (select count(*) from passkeys k where k.person_id = p.id and k.removed_at is null) as passkeys,
+     (select count(*) from recovery_codes c where c.person_id = p.id and c.ended_at is null) as recovery_codes,
+     (select max(s.seen_at) from sessions s where s.person_id = p.id) as seen_at,
+     (select i.expires_at from invitations i where i.person_id = p.id and i.ended_at is null) as invited_until
+   from people p where p.removed_at is null order by p.created_at, p.id limit 1000`,
+);
+
+/** Counts the other owners, and how many of them can sign in. */
+const countOtherOwners = answerOf(
+  'person-other-owners',
+  { owners: count, usable: count },
+  `select count(*) as owners, count(*) filter (where p.password_hash is not null
+     or exists (select from passkeys k where k.person_id = p.id and k.removed_at is null)) as usable
+   from people p where p.role = 'owner' and p.removed_at is null and p.id <> $1`,
+  (id: string) => [id],
+  ([row]) => row ?? { owners: 0, usable: 0 },
+);
+
+/** Prevents other removals of owners until the transaction ends. A trigger in the database takes the same lock. */
+const lockOwners = commandOf(
+  'person-lock-owners',
+  `select from pg_advisory_xact_lock(hashtext(format('%I.people', current_schema())))`,
+);
+
+const updateRole = commandOf(
+  'person-role',
+  'update people set role = $2, projects = $3::uuid[], mac = $4 where id = $1',
+  (changed: PersonFactors) => [changed.id, changed.role, changed.projects, sealOf(SEALED_PERSON, changed)],
+);
+
+/** Removes all of a person's sign-in factors, and ends their sessions and invitations. `isGone` also removes the person. */
+const forgetFactors = commandOf(
+  'person-forget-factors',
+  `with ended_keys as (update passkeys set removed_at = $2, mac = null where person_id = $1 and removed_at is null),
+     ended_codes as (update recovery_codes set ended_at = $2, mac = null where person_id = $1 and ended_at is null),
+     ended_invitations as (update invitations set ended_at = $2, mac = null where person_id = $1 and ended_at is null),
+     ended_sessions as (update sessions set ended_at = $2, mac = null where person_id = $1 and ended_at is null)
+   update people set password_hash = null, master_key_id = null, totp_sealed = null, totp_step = null, misses = 0,
+     removed_at = case when $3 then $2::timestamptz end, mac = $4
+   where id = $1`,
+  (person: Person, now: UnixMs, { isGone }: { isGone: boolean }) => [
+    ...[person.id, new Date(now), isGone],
+    isGone ? null : sealOf(SEALED_PERSON, { ...personOf(person), ...NO_FACTORS }),
+  ],
+);
+
+/** Ends a person's open invitation, if there is one. */
+const endInvitations = commandOf(
+  'invitation-end',
+  'update invitations set ended_at = $2, mac = null where person_id = $1 and ended_at is null',
+  (personId: string, now: UnixMs) => [personId, new Date(now)],
+);
+
+/** Ends everyone's open invitations. */
+export const endAllInvitations = commandOf(
+  'invitation-end-everyone',
+  'update invitations set ended_at = $1, mac = null where ended_at is null',
+  (now: UnixMs) => [new Date(now)],
+);
+
+/** Stores an invitation. The person's previous invitation must have ended. */
+const insertInvitation = commandOf(
+  'invitation-insert',
+  'insert into invitations (sha256, person_id, kind, created_at, expires_at, mac) values ($1, $2, $3, $4, $5, $6)',
+  (invitation: { sha256: Buffer; personId: string; kind: 'invite' | 'reset'; now: UnixMs; expiresAt: UnixMs }) => {
+    const { sha256, personId, kind, now, expiresAt } = invitation;
+    return [sha256, personId, kind, new Date(now), new Date(expiresAt), sealOf(SEALED_INVITATION, invitation)];
+  },
+);
+
+/** Ends all of a person's sessions. Returns how many there were. */
+const endSessionsOf = changesOf(
+  'session-end-all',
+  'update sessions set ended_at = $2, mac = null where person_id = $1 and ended_at is null',
+  (personId: string, now: UnixMs) => [personId, new Date(now)],
+);
 
 const shown = {
   ...{ personId: of('id', id('usr')), login: text, name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },

@@ -3,60 +3,52 @@ import { base32crockford } from '@scure/base';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
-import type { KeyRing } from '../../../core/runtime/key-ring.ts';
-import { Type } from '../../../core/runtime/type.ts';
+import type { Encrypted, KeyRing } from '../../../core/runtime/key-ring.ts';
 import {
-  consumeInvitation,
-  consumeRecoveryCode,
-  consumeTotpStep,
   findFactors,
-  findInvitation,
-  findPasskeys,
-  hasRecoveryCode,
-  insertPasskey,
-  insertRecoveryCodes,
   lockFactors,
+  PERSON_SHAPE,
+  PERSON_SOURCES,
   type Person,
   type PersonFactors,
   personOf,
-  removePasskeyRow,
-  storePassword,
-  takeMiss,
 } from '../../../core/store/access/people.ts';
-import { forgetOldSessions, hasSignedInFrom, stepUpSession } from '../../../core/store/access/sessions.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { answerOf, attemptOf, commandOf, conditionOf } from '../../../core/store/db/rows-of.ts';
+import { hexSeal, sealColumn, sealOf } from '../../../core/store/db/seal.ts';
+import { SEALED_INVITATION, SEALED_PERSON, SEALED_RECOVERY_CODE } from '../../../core/store/db/sealed-tables.ts';
+import { text as column, group, isAsSealed, listColumns } from '../../../core/store/db/statement.ts';
 import type { ActionName } from '../actions.ts';
 import type { Actor } from '../actor.ts';
-import { maybe, of, type Shown, show, text, time } from '../fields.ts';
-import { FieldError, nameProblem } from '../input/problems.ts';
-import { localOperation } from '../operation.ts';
-import {
-  consumePasskey,
-  notNew,
-  notVerified,
-  passkeyCreation,
-  passkeyRequest,
-  spend,
-  verifyCreated,
-  verifyPasskey,
-} from '../people/passkey-proof.ts';
+import { FieldError } from '../input/problems.ts';
 import {
   hashPassword,
   isPassword,
   MAX_PASSWORD_BYTES,
-  openTotp,
   passwordProblem,
   type SignInLimits,
-  sealTotp,
-  TOTP_CODE,
   TooBusy,
-  totpLink,
-  totpSecretsOf,
-  totpStepOf,
-} from '../people/sign-in-proofs.ts';
+} from '../people/password.ts';
 import { recordAction } from '../record-actions.ts';
+import {
+  consumePasskey,
+  type NewPasskey,
+  passkeyCreation,
+  passkeyRequest,
+  readPasskey,
+  verifyPasskey,
+} from './passkeys.ts';
 import { hashToken, loginOf } from './people.ts';
-import { type From, openSession, personActor, type Session, type StartedSession, steppedUpUntil } from './sessions.ts';
+import {
+  type From,
+  openSession,
+  personActor,
+  type Session,
+  type StartedSession,
+  steppedUpUntil,
+  stepUpSession,
+} from './sessions.ts';
+import { openTotp, sealTotp, TOTP_CODE, totpLink, totpSecretsOf, totpStepOf } from './totp.ts';
 
 export type SignInDeps = {
   db: Database;
@@ -68,6 +60,116 @@ export type SignInDeps = {
   certainNow?(): UnixMs;
   random(bytes: number): Uint8Array;
 };
+
+/** Stores a person's password and encrypted TOTP secret. `step` is the time step of the code that confirmed the secret. */
+const storePassword = commandOf(
+  'person-password',
+  `update people set password_hash = $2, master_key_id = $3, totp_sealed = $4, totp_step = $5, misses = 0, mac = $6 where id = $1`,
+  (person: Person, { hash, totp, step }: { hash: string; totp: Encrypted; step: number }) => [
+    ...[person.id, hash, totp.masterKeyId, totp.sealed, step],
+    sealOf(SEALED_PERSON, { ...personOf(person), passwordHash: hash, totpSealed: totp.sealed }),
+  ],
+);
+
+/** Accepts the code for a time step, unless a code for the same or a later step was already used. Resets the failed attempts. */
+const consumeTotpStep = attemptOf(
+  'person-take-step',
+  `update people set totp_step = $2, misses = 0
+   where id = $1 and removed_at is null and totp_sealed is not null and (totp_step is null or totp_step < $2)`,
+  (id: string, step: number) => [id, step],
+);
+
+/**
+ * Records a failed code. A person may fail `most` times in a row, and after that once every `everySeconds` seconds. Returns `false` if no
+ * attempts are left.
+ */
+const takeMiss = attemptOf(
+  'person-take-miss',
+  `update people p set misses = least(b.misses + 1, 1000), missed_at = $2
+   from (select id, greatest(0, misses - floor(greatest(0, extract(epoch from $2::timestamptz - coalesce(missed_at, $2))) / $4::int))::int as misses
+     from people where id = $1 and removed_at is null for update) b
+   where p.id = b.id and b.misses < $3`,
+  (id: string, now: UnixMs, { most, everySeconds }: { most: number; everySeconds: number }) => [
+    ...[id, new Date(now), most, everySeconds],
+  ],
+);
+
+const open = {
+  kind: column<'invite' | 'reset'>(),
+  expiresAt: 'timestamptz',
+  isSound: isAsSealed(SEALED_INVITATION),
+  person: group(PERSON_SHAPE),
+} as const;
+
+/** Returns an open invitation with its person, unless either row was inserted without the master key. */
+const findInvitation = answerOf(
+  'invitation-find',
+  open,
+  `select ${listColumns(open, 'i.', { isSound: sealColumn(SEALED_INVITATION, 'i.'), person: PERSON_SOURCES })} from invitations i join people p on p.id = i.person_id
+   where i.sha256 = $1 and i.ended_at is null and i.expires_at > $2 and p.removed_at is null`,
+  (sha256: Buffer, now: UnixMs) => [sha256, new Date(now)],
+  (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
+);
+
+/** Redeems an invitation. Returns `false` if the invitation was already redeemed or has ended. */
+const consumeInvitation = attemptOf(
+  'invitation-take',
+  'update invitations set ended_at = $2, mac = null where sha256 = $1 and ended_at is null and expires_at > $2',
+  (sha256: Buffer, now: UnixMs) => [sha256, new Date(now)],
+);
+
+const insertCodes = commandOf(
+  'recovery-code-insert',
+  `insert into recovery_codes (sha256, person_id, created_at, mac)
+   select decode(code, 'hex'), $1, $4, decode(mac, 'hex') from unnest($2::text[], $3::text[]) as _ (code, mac)`,
+  (personId: string, codes: readonly Buffer[], macs: readonly (string | null)[], now: UnixMs) => [
+    ...[personId, codes.map((code) => code.toString('hex')), macs, new Date(now)],
+  ],
+);
+
+/** Stores the SHA-256 hashes of a person's recovery codes. */
+async function insertRecoveryCodes(tx: Sql, personId: string, codes: readonly Buffer[], now: UnixMs): Promise<void> {
+  const sealer = await tx.sealer();
+  const macs = codes.map((sha256) => hexSeal(sealer, SEALED_RECOVERY_CODE, { sha256, personId }));
+  await insertCodes(tx, personId, codes, macs, now);
+}
+
+const code = { sha256: 'bytea', personId: 'uuid', isSound: isAsSealed(SEALED_RECOVERY_CODE) } as const;
+const isOneSound = (rows: readonly { isSound: boolean }[]) => rows.some(({ isSound }) => isSound);
+
+/** Whether a person has this code and hasn't used it. */
+const hasRecoveryCode = answerOf(
+  'recovery-code-find',
+  code,
+  `select ${listColumns(code, '', { isSound: sealColumn(SEALED_RECOVERY_CODE, '') })} from recovery_codes
+   where sha256 = $1 and person_id = $2 and ended_at is null`,
+  (sha256: Buffer, personId: string) => [sha256, personId],
+  isOneSound,
+);
+
+/** Uses up a recovery code. Returns `false` if the person has no such code. */
+const consumeRecoveryCode = answerOf(
+  'recovery-code-take',
+  code,
+  `update recovery_codes c set ended_at = $3, mac = null
+   from (select sha256, person_id, ended_at, mac from recovery_codes
+     where sha256 = $1 and person_id = $2 and ended_at is null for update) b
+   where c.sha256 = b.sha256 returning ${listColumns(code, 'b.', { isSound: sealColumn(SEALED_RECOVERY_CODE, 'b.') })}`,
+  (sha256: Buffer, personId: string, now: UnixMs) => [sha256, personId, new Date(now)],
+  isOneSound,
+);
+
+/** Whether a person has signed in from a network since a given time. The query takes equally long for an unknown person. */
+const hasSignedInFrom = conditionOf(
+  'session-network-known',
+  'exists (select from sessions where person_id = $1 and client_network = $2 and created_at > $3)',
+  (personId: string, network: string, since: UnixMs) => [personId, network, new Date(since)],
+);
+
+/** Deletes sessions that began before a given time, and invitations and challenges that ended before then, up to 1,000 of each. */
+const forgetOldSessions = commandOf('session-forget-old', 'select from forget_old_sessions($1)', (before: UnixMs) => [
+  new Date(before),
+]);
 
 /** `code` is six digits from an authenticator app, or a recovery code. `passkey` is the browser's response. */
 export type SignIn = { passkey: unknown } | { login: string; password: string; code: string };
@@ -232,23 +334,6 @@ const ended = () =>
 
 const invitationPurpose = (token: string) => ['invitation', hashToken(token).toString('hex')];
 
-type NewPasskey = { passkey: unknown; name: string };
-
-/** Reads a passkey that the browser created, and the name that the person gave it. Throws `INVALID_ARGUMENT`. */
-async function readPasskey(deps: SignInDeps, purpose: readonly string[], { passkey, name: given }: NewPasskey) {
-  const name = given.trim();
-  const problem = nameProblem(name);
-  if (problem !== null) throw new FieldError('name', problem);
-  const created = await verifyCreated(deps, purpose, passkey);
-  if (created === null) throw notVerified();
-  const { challenge, ...key } = created;
-  const row = { ...key, name, createdAt: deps.now() };
-  const store = async (tx: Sql, personId: string) => {
-    if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
-  };
-  return { row, store };
-}
-
 async function passkeyFactor(deps: SignInDeps, token: string, proof: NewPasskey) {
   const { store } = await readPasskey(deps, invitationPurpose(token), proof);
   return { proof: 'passkey' as const, store: (tx: Sql, { id }: Person) => store(tx, id).then(() => []) };
@@ -349,79 +434,6 @@ export async function stepUp(
 }
 
 const actionPurpose = ({ id }: Session, { name, input }: SignedAction) => ['step-up', id, name, input];
-
-const passkeyFields = {
-  passkeyId: of('id', { ...text, show: (id: Buffer) => id.toString('base64url') }),
-  ...{ name: text, createdAt: time, lastUsedAt: maybe(time) },
-};
-export type PasskeyView = Shown<typeof passkeyFields>;
-
-/** Lists the caller's passkeys, oldest first, at most 100. */
-export const listOwnPasskeys = localOperation({
-  action: 'listOwnPasskeys',
-  input: Type.Object({}),
-  run: async ({ db }: Pick<SignInDeps, 'db'>, actor, _wanted: object) => {
-    return { data: (await findPasskeys(db, personIdOf(actor))).map((key) => show(passkeyFields, key)) };
-  },
-});
-
-/** People have a few: a phone, a laptop, a security key in the safe. */
-const MOST = 20;
-
-const passkeyPurpose = (personId: string) => ['passkey', personId];
-
-/** Returns the options for creating another passkey in the browser; `null` if browsers don't support that here. */
-export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
-  passkeyCreation(deps, person, passkeyPurpose(person.id));
-
-/** Adds a passkey to the caller. `name` is the name that the person gives it. Throws `INVALID_ARGUMENT`. */
-export const addPasskey = localOperation({
-  action: 'addPasskey',
-  input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
-  run: async (deps: SignInDeps, actor, given): Promise<PasskeyView> => {
-    const personId = personIdOf(actor);
-    const { row, store } = await readPasskey(deps, passkeyPurpose(personId), given);
-    await deps.db.transaction(async (tx) => {
-      await lockFactors(tx, personId);
-      if ((await findPasskeys(tx, personId)).length >= MOST) {
-        throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
-      }
-      await store(tx, personId);
-      const subject = encodeId('usr', personId);
-      await recordAction(tx, actor, deps.now(), 'passkey.added', { subject, detail: { name: row.name } });
-    });
-    return show(passkeyFields, { ...row, lastUsedAt: null });
-  },
-});
-
-/** Removes one of the caller's passkeys, but never their last means of signing in. Throws `NOT_FOUND` or `CONFLICT`. */
-export const removePasskey = localOperation({
-  action: 'removePasskey',
-  input: Type.Object({ passkeyId: Type.String() }),
-  run: async (deps: Pick<SignInDeps, 'db' | 'now'>, actor, { passkeyId }) => {
-    const personId = personIdOf(actor);
-    await deps.db.transaction(async (tx) => {
-      // Prevents two concurrent requests from removing the last two.
-      const factors = await lockFactors(tx, personId);
-      if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
-        throw new AppError('NOT_FOUND', 'you have no passkey with this id');
-      }
-      const rest = await findPasskeys(tx, personId);
-      if (rest.length === 0 && factors?.passwordHash == null) {
-        throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another passkey first');
-      }
-      const subject = encodeId('usr', personId);
-      await recordAction(tx, actor, deps.now(), 'passkey.removed', { subject, detail: { left: rest.length } });
-    });
-    return { passkeyId };
-  },
-});
-
-/** Only people have passkeys; commands and keys don't. Throws `NOT_FOUND`. */
-function personIdOf({ kind, id }: Actor): string {
-  if (kind === 'console' && id !== null) return id;
-  throw new AppError('NOT_FOUND', 'only console users have passkeys');
-}
 
 const COUNT = 10;
 /** 80 bits can't be guessed, however many attempts are allowed. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../../core/domain/time.ts';
-import { totpCode, totpLink, totpStepOf } from './sign-in-proofs.ts';
+import { totpCode, totpLink, totpStepOf } from './totp.ts';
 
 const SECRET = Buffer.from('12345678901234567890');
 

@@ -6,12 +6,150 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import { AppError } from '../../../core/domain/errors.ts';
+import { encodeId } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
-import { findPasskey, findPasskeys, type Passkey, type Person, usePasskey } from '../../../core/store/access/people.ts';
-import { spendChallenge } from '../../../core/store/access/sessions.ts';
-import type { Sql } from '../../../core/store/db/database.ts';
-import { FieldError } from '../input/problems.ts';
+import { Type } from '../../../core/runtime/type.ts';
+import {
+  findPasskeys,
+  lockFactors,
+  type Passkey,
+  PERSON_SHAPE,
+  PERSON_SOURCES,
+  type Person,
+  passkey,
+} from '../../../core/store/access/people.ts';
+import type { Database, Sql } from '../../../core/store/db/database.ts';
+import { answerOf, attemptOf } from '../../../core/store/db/rows-of.ts';
+import { sealColumn, sealOf } from '../../../core/store/db/seal.ts';
+import { SEALED_PASSKEY } from '../../../core/store/db/sealed-tables.ts';
+import { group, listColumns } from '../../../core/store/db/statement.ts';
+import type { Actor } from '../actor.ts';
+import { maybe, of, type Shown, show, text, time } from '../fields.ts';
+import { FieldError, nameProblem } from '../input/problems.ts';
+import { localOperation } from '../operation.ts';
+import { recordAction } from '../record-actions.ts';
+
+/** Stores a passkey. Returns `false` if a passkey with this id already exists. */
+export const insertPasskey = attemptOf(
+  'passkey-insert',
+  `insert into passkeys (id, person_id, public_key, counter, transports, name, created_at, mac)
+   values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+  (personId: string, { id, publicKey, counter, transports, name, createdAt }: Omit<Passkey, 'lastUsedAt'>) => [
+    ...[id, personId, publicKey, counter, transports, name, new Date(createdAt)],
+    sealOf(SEALED_PASSKEY, { id, personId, publicKey }),
+  ],
+);
+
+const owned = { ...passkey, person: group(PERSON_SHAPE) } as const;
+
+/** Returns a passkey with its person. */
+const findPasskey = answerOf(
+  'passkey-find',
+  owned,
+  `select ${listColumns(owned, 'k.', { isSound: sealColumn(SEALED_PASSKEY, 'k.'), person: PERSON_SOURCES })} from passkeys k join people p on p.id = k.person_id
+   where k.id = $1 and k.removed_at is null and p.removed_at is null`,
+  (id: Buffer) => [id],
+  (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
+);
+
+/**
+ * Records that a passkey was used. Returns `false` if the counter doesn't increase, which suggests a copy, or if the passkey was removed.
+ */
+const usePasskey = attemptOf(
+  'passkey-use',
+  `update passkeys set counter = $2, last_used_at = $3
+   where id = $1 and removed_at is null and (counter < $2 or (counter = 0 and $2 = 0))`,
+  (id: Buffer, counter: number, now: UnixMs) => [id, counter, new Date(now)],
+);
+
+/** Removes a person's passkey. Returns `false` if the person has no passkey with this id. */
+const removePasskeyRow = attemptOf(
+  'passkey-remove',
+  'update passkeys set removed_at = $3, mac = null where id = $1 and person_id = $2 and removed_at is null',
+  (id: Buffer, personId: string, now: UnixMs) => [id, personId, new Date(now)],
+);
+
+const passkeyFields = {
+  passkeyId: of('id', { ...text, show: (id: Buffer) => id.toString('base64url') }),
+  ...{ name: text, createdAt: time, lastUsedAt: maybe(time) },
+};
+export type PasskeyView = Shown<typeof passkeyFields>;
+
+/** Lists the caller's passkeys, oldest first, at most 100. */
+export const listOwnPasskeys = localOperation({
+  action: 'listOwnPasskeys',
+  input: Type.Object({}),
+  run: async ({ db }: { db: Sql }, actor, _wanted: object) => {
+    return { data: (await findPasskeys(db, personIdOf(actor))).map((key) => show(passkeyFields, key)) };
+  },
+});
+
+/** People have a few: a phone, a laptop, a security key in the safe. */
+const MOST = 20;
+
+const passkeyPurpose = (personId: string) => ['passkey', personId];
+
+/** Returns the options for creating another passkey in the browser; `null` if browsers don't support that here. */
+export const requestPasskey = (deps: PasskeyDeps, { person }: { person: Person }) =>
+  passkeyCreation(deps, person, passkeyPurpose(person.id));
+
+/** Adds a passkey to the caller. `name` is the name that the person gives it. Throws `INVALID_ARGUMENT`. */
+export const addPasskey = localOperation({
+  action: 'addPasskey',
+  input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
+  run: async (deps: PasskeyDeps & { db: Database }, actor, given): Promise<PasskeyView> => {
+    const personId = personIdOf(actor);
+    const { row, store } = await readPasskey(deps, passkeyPurpose(personId), given);
+    await deps.db.transaction(async (tx) => {
+      await lockFactors(tx, personId);
+      if ((await findPasskeys(tx, personId)).length >= MOST) {
+        throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
+      }
+      await store(tx, personId);
+      const subject = encodeId('usr', personId);
+      await recordAction(tx, actor, deps.now(), 'passkey.added', { subject, detail: { name: row.name } });
+    });
+    return show(passkeyFields, { ...row, lastUsedAt: null });
+  },
+});
+
+/** Removes one of the caller's passkeys, but never their last means of signing in. Throws `NOT_FOUND` or `CONFLICT`. */
+export const removePasskey = localOperation({
+  action: 'removePasskey',
+  input: Type.Object({ passkeyId: Type.String() }),
+  run: async (deps: { db: Database; now(): UnixMs }, actor, { passkeyId }) => {
+    const personId = personIdOf(actor);
+    await deps.db.transaction(async (tx) => {
+      // Prevents two concurrent requests from removing the last two.
+      const factors = await lockFactors(tx, personId);
+      if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
+        throw new AppError('NOT_FOUND', 'you have no passkey with this id');
+      }
+      const rest = await findPasskeys(tx, personId);
+      if (rest.length === 0 && factors?.passwordHash == null) {
+        throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another passkey first');
+      }
+      const subject = encodeId('usr', personId);
+      await recordAction(tx, actor, deps.now(), 'passkey.removed', { subject, detail: { left: rest.length } });
+    });
+    return { passkeyId };
+  },
+});
+
+/** Only people have passkeys; commands and keys don't. Throws `NOT_FOUND`. */
+function personIdOf({ kind, id }: Actor): string {
+  if (kind === 'console' && id !== null) return id;
+  throw new AppError('NOT_FOUND', 'only console users have passkeys');
+}
+
+/** Marks a challenge as used. Returns `false` if the challenge was already used. */
+const spendChallenge = attemptOf(
+  'challenge-spend',
+  'insert into spent_challenges (sha256, expires_at) values ($1, $2) on conflict do nothing',
+  (sha256: Buffer, expiresAt: UnixMs) => [sha256, new Date(expiresAt)],
+);
 
 /** This leaves enough time to find a security key, but is shorter than a lunch break. */
 const LIFETIME_MS = 300_000;
@@ -128,7 +266,7 @@ export async function passkeyRequest(
  * Verifies a passkey that a browser created. Returns `null` if the challenge or origin is different, or if the authenticator didn't verify
  * the user.
  */
-export async function verifyCreated(
+async function verifyCreated(
   deps: PasskeyDeps,
   purpose: Purpose,
   response: unknown,
@@ -156,10 +294,27 @@ export async function verifyCreated(
   };
 }
 
+export type NewPasskey = { passkey: unknown; name: string };
+
+/** Reads a passkey that the browser created, and the name that the person gave it. Throws `INVALID_ARGUMENT`. */
+export async function readPasskey(deps: PasskeyDeps, purpose: readonly string[], { passkey, name: given }: NewPasskey) {
+  const name = given.trim();
+  const problem = nameProblem(name);
+  if (problem !== null) throw new FieldError('name', problem);
+  const created = await verifyCreated(deps, purpose, passkey);
+  if (created === null) throw notVerified();
+  const { challenge, ...key } = created;
+  const row = { ...key, name, createdAt: deps.now() };
+  const store = async (tx: Sql, personId: string) => {
+    if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
+  };
+  return { row, store };
+}
+
 export const notVerified = () =>
   new FieldError('passkey', 'was not created for this page, or was created without user verification: try again');
 
-export const notNew = () => new FieldError('passkey', 'is already in use: try again with another passkey');
+const notNew = () => new FieldError('passkey', 'is already in use: try again with another passkey');
 
 type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challenge: Spendable };
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
@@ -205,7 +360,7 @@ export async function consumePasskey(
   return (await spend(tx, challenge)) && (await usePasskey(tx, key.id, counter, now));
 }
 
-export const spend = (tx: Sql, { sha256, expiresAt }: Spendable) => spendChallenge(tx, sha256, expiresAt);
+const spend = (tx: Sql, { sha256, expiresAt }: Spendable) => spendChallenge(tx, sha256, expiresAt);
 
 function expectChallenge(deps: PasskeyDeps, purpose: Purpose) {
   let found: Spendable | null = null;
