@@ -3,6 +3,7 @@
 
 -- Written by src/core/store/ledger/account-keys.ts
 -- Written by src/faces/operator/backup/restore-backup.ts
+-- Written by src/faces/operator/subjects/address-derivation.ts
 create table account_keys (
   auto_derive_limit integer not null default 0,
   auto_derived integer not null default 0,
@@ -115,6 +116,7 @@ CREATE TRIGGER address_changes_stay_ended BEFORE UPDATE ON address_changes FOR E
 -- Written by src/core/payments/contract-states.ts
 -- Written by src/core/store/ledger/addresses.ts
 -- Written by src/faces/operator/backup/restore-backup.ts
+-- Written by src/faces/operator/subjects/addresses.ts
 create table addresses (
   account bytea not null,
   account_key_id uuid,
@@ -654,7 +656,7 @@ create table ledger_proofs (
 CREATE TRIGGER ledger_proofs_are_kept BEFORE DELETE OR TRUNCATE ON ledger_proofs FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER ledger_proofs_keep_what_they_are BEFORE UPDATE ON ledger_proofs FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 
--- Written by src/core/store/ledger/logos.ts
+-- Written by src/faces/operator/subjects/project-settings.ts
 create table logos (
   content bytea not null,
   created_at timestamp with time zone not null default now(),
@@ -1048,6 +1050,7 @@ CREATE TRIGGER projects_are_kept BEFORE DELETE OR TRUNCATE ON projects FOR EACH 
 CREATE TRIGGER projects_keep_what_they_are BEFORE UPDATE ON projects FOR EACH ROW EXECUTE FUNCTION keep_columns('name', 'policy', 'max_surcharge_micro', 'invoice_lifetime_ms', 'allocation_epoch', 'support_contact', 'return_url', 'embed_origins', 'accent', 'logo_id', 'max_unpaid', 'max_unpaid_per_minute', 'archived_at', 'mac', 'limits_mac');
 
 -- Written by src/core/store/access/receipt-keys.ts
+-- Written by src/faces/operator/subjects/receipts.ts
 create table receipt_keys (
   created_at timestamp with time zone not null,
   id text not null,

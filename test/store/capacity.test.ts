@@ -9,11 +9,11 @@ import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import {
   findCapacityProject,
   findRecentUse,
-  listReserved,
   measureCapacity,
 } from '../../src/core/payments/measure-capacity.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { saveProject } from '../../src/core/store/ledger/projects.ts';
+import { listReserved } from '../../src/faces/operator/subjects/capacity.ts';
 import { databaseOfFile } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';

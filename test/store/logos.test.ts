@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { findLogo, insertLogo } from '../../src/core/store/ledger/logos.ts';
+import { findLogo } from '../../src/core/store/ledger/logos.ts';
+import { insertLogo } from '../../src/faces/operator/subjects/project-settings.ts';
 import { databaseOfTest } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 

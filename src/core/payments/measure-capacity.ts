@@ -418,25 +418,6 @@ const findUsedBefore = answerOf(
   (rows) => new Set(rows.map(({ number }) => number - 1)),
 );
 
-/** Returns how much of a range is reserved on each active address with the policy, by position, for at most 10,000 addresses. */
-export const listReserved = rowsOf(
-  'capacity-addresses',
-  { address: 'address', position: 'int4', reserved: 'int8' },
-  `select ${addressColumn('a')} as address, a.position, taken.count as reserved
-   from addresses a
-   cross join lateral (
-     select count(*) from invoices i
-     where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) taken
-   where a.project_id = $1 and a.policy = $2 and ${isInUse('a.')}
-   order by a.position limit 10000`,
-  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange) => [
-    projectId,
-    policy,
-    fromMicro,
-    belowMicro,
-  ],
-);
-
 export const noteRefusedAmount = commandOf(
   'refused-amount-upsert',
   `insert into refused_amounts (project_id, requested_micro, refused_at) values ($1, $2, $3)

@@ -67,13 +67,6 @@ const reencryptReceiptKeyRow = commandOf(
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Retires a key: its private part is erased, its public part stays. */
-export const retireReceiptKey = commandOf(
-  'receipt-key-retire',
-  'update receipt_keys set retired_at = $2, master_key_id = null, sealed = null where id = $1',
-  (id: string, now: UnixMs) => [id, new Date(now)],
-);
-
 export type ReceiptKeyDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random(size: number): Uint8Array };
 
 /**

@@ -84,10 +84,3 @@ export const claimAutoDerived = attemptOf(
    where id = $1 and auto_derived + $2 <= auto_derive_limit`,
   (id: string, count: number) => [id, count],
 );
-
-/** Changes the total number of addresses that may be derived automatically from a key. */
-export const changeAutoDeriveLimit = commandOf(
-  'account-key-change-auto-derive-limit',
-  'update account_keys set auto_derive_limit = $2 where id = $1',
-  (id: string, limit: number) => [id, limit],
-);

@@ -194,19 +194,6 @@ export const markRetired = answerOf(
   (rows) => new Set(rows.map(({ id }) => id)),
 );
 
-/**
- * Activates addresses (by UUID) that were retired, or that Tether froze and unfroze, and returns them. An address that is still frozen
- * doesn't change.
- */
-export const markInUse = answerOf(
-  'address-activate',
-  { id: 'uuid' },
-  `update addresses set retired_at = null, freeze_state = null
-   where id = any($1::uuid[]) and (freeze_state = 'lifted' or freeze_state is null and retired_at is not null) returning id`,
-  (ids: readonly string[]) => [ids],
-  (rows) => new Set(rows.map(({ id }) => id)),
-);
-
 /** Whether a project has or ever had an address. Addresses are never deleted. */
 export const hasAddresses = conditionOf(
   'address-any',

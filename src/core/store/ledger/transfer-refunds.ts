@@ -1,11 +1,10 @@
-import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf, attemptOf } from '../db/rows-of.ts';
+import { attemptOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_OUTGOING, SEALED_REFUND } from '../db/sealed-tables.ts';
-import { count, hex, isAsSealed, maybe, micro, type Row } from '../db/statement.ts';
+import { count, hex, isAsSealed, maybe, type Row } from '../db/statement.ts';
 import { outgoingStands } from './standing.ts';
 
 /** A transfer's refund on the chain: a transfer of exactly the same amount to the sender. */
@@ -62,31 +61,6 @@ export function joinRefundOf(outgoing: string): string {
      where f.network = ${outgoing}.network and f.tx_id = ${outgoing}.tx_id and f.log_index = ${outgoing}.log_index
        and ${sendsBack(outgoing, 't')} limit 1) r on true`;
 }
-
-/** No transaction that refunds transfers contains this many of them. */
-const MAX_SENT = 500;
-
-/**
- * Returns the transfers in a transaction that come from a project's addresses, each with the transfer that it refunds (UUID). Rows with a
- * wrong seal are left out.
- */
-export const findSentBack = answerOf(
-  'refund-candidates',
-  {
-    ...{ logIndex: 'int4', blockNumber: count, blockTime: 'timestamptz', from: 'address', to: 'text' },
-    ...{ amountMicro: micro<MicroUsdt>(), stands: 'bool', refundOf: 'uuid?' },
-    isSound: isAsSealed(SEALED_OUTGOING, { isOfOther: true }),
-  },
-  `select o.log_index, o.block_number, o.block_time, ${addressColumn('a')} as "from", o.to_address as "to", o.amount_micro,
-     ${outgoingStands('o')} as stands,
-     (select f.transfer_id from transfer_refunds f
-      where f.network = o.network and f.tx_id = o.tx_id and f.log_index = o.log_index) as refund_of,
-     ${sealColumn(SEALED_OUTGOING, 'o.')} as is_sound
-   from outgoing_transfers o join addresses a on a.id = o.address_id
-   where o.network = $1 and o.tx_id = decode($2, 'hex') and o.project_id = $3 order by o.log_index, o.correction limit ${MAX_SENT}`,
-  (network: Network, txId: string, projectId: string) => [network, txId, projectId],
-  (rows) => rows.filter(({ isSound }) => isSound),
-);
 
 type NewRefund = {
   transferId: string;

@@ -14,7 +14,8 @@ import type { Policy } from '../../../core/domain/policy.ts';
 import { AUTO_DERIVE_LIMIT, deriveNextAddresses, findNextAddresses } from '../../../core/payments/derive-addresses.ts';
 import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { Database } from '../../../core/store/db/database.ts';
-import { changeAutoDeriveLimit, findAccountKey, listAccountKeys } from '../../../core/store/ledger/account-keys.ts';
+import { commandOf } from '../../../core/store/db/rows-of.ts';
+import { findAccountKey, listAccountKeys } from '../../../core/store/ledger/account-keys.ts';
 import { hasAddresses } from '../../../core/store/ledger/addresses.ts';
 import { lockProject } from '../../../core/store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
@@ -25,6 +26,13 @@ import { recordAction, recordedActor } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { MAX_PROPOSED, mayWait, mustWait, proposeChange } from './address-changes.ts';
 import { type Proposed, policyOption } from './addresses.ts';
+
+/** Changes the total number of addresses that may be derived automatically from a key. */
+const changeAutoDeriveLimit = commandOf(
+  'account-key-change-auto-derive-limit',
+  'update account_keys set auto_derive_limit = $2 where id = $1',
+  (id: string, limit: number) => [id, limit],
+);
 
 /**
  * Reads an account key. A valid key is never treated as a secret, although some look like a seed phrase by chance. Throws

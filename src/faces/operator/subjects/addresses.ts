@@ -21,7 +21,6 @@ import {
   LIFE_STATUSES,
   lifeStatusOf,
   MAX_LISTED,
-  markInUse,
   markRetired,
   type OwnedAddress,
   listAddresses as rowsOf,
@@ -56,6 +55,19 @@ import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
 import { type AddressChangeView, changeSchema, mustWait, proposeChange, usdtContracts } from './address-changes.ts';
 import { activeAddresses, countActive } from './projects.ts';
+
+/**
+ * Activates addresses (by UUID) that were retired, or that Tether froze and unfroze, and returns them. An address that is still frozen
+ * doesn't change.
+ */
+const markInUse = answerOf(
+  'address-activate',
+  { id: 'uuid' },
+  `update addresses set retired_at = null, freeze_state = null
+   where id = any($1::uuid[]) and (freeze_state = 'lifted' or freeze_state is null and retired_at is not null) returning id`,
+  (ids: readonly string[]) => [ids],
+  (rows) => new Set(rows.map(({ id }) => id)),
+);
 
 export const address: Field<TronAddress, TronAddress> = { schema: Type.String(), show: (given) => given };
 const addresses = list(address);

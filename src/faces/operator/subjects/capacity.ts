@@ -1,17 +1,19 @@
 import { comparePolicies, LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../../core/domain/capacity.ts';
 import { say } from '../../../core/domain/message.ts';
 import { type MicroUsdt, parseAmount } from '../../../core/domain/money.ts';
-import { countPayable, payableRange } from '../../../core/domain/policy.ts';
+import { countPayable, type Policy, payableRange, type WordRange } from '../../../core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import {
   type AmountCapacity,
   type CapacityProject,
   findCapacityProject,
-  listReserved,
   measureCapacity,
 } from '../../../core/payments/measure-capacity.ts';
 import { Type } from '../../../core/runtime/type.ts';
+import { addressColumn } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
+import { rowsOf } from '../../../core/store/db/rows-of.ts';
+import { isInUse } from '../../../core/store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-words.ts';
 import {
@@ -35,6 +37,25 @@ import { operation } from '../operation.ts';
 import { deciding, projectId } from '../option.ts';
 import { selectProject } from '../select.ts';
 import { about, address } from './addresses.ts';
+
+/** Returns how much of a range is reserved on each active address with the policy, by position, for at most 10,000 addresses. */
+export const listReserved = rowsOf(
+  'capacity-addresses',
+  { address: 'address', position: 'int4', reserved: 'int8' },
+  `select ${addressColumn('a')} as address, a.position, taken.count as reserved
+   from addresses a
+   cross join lateral (
+     select count(*) from invoices i
+     where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) taken
+   where a.project_id = $1 and a.policy = $2 and ${isInUse('a.')}
+   order by a.position limit 10000`,
+  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange) => [
+    projectId,
+    policy,
+    fromMicro,
+    belowMicro,
+  ],
+);
 
 const counted: Field<bigint, number> = { ...whole, show: Number };
 /** The free capacity for one requested amount, and how long it will last. */

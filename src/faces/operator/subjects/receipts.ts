@@ -1,11 +1,12 @@
 import { checkReceipt, type Receipt } from '../../../core/domain/receipt/receipt.ts';
+import type { UnixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import {
   findCurrentReceiptKey,
   type ReceiptKeyDeps,
-  retireReceiptKey,
   storeNewReceiptKey,
 } from '../../../core/store/access/receipt-keys.ts';
+import { commandOf } from '../../../core/store/db/rows-of.ts';
 import { stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
 import { fieldsText } from '../command-words.ts';
@@ -14,6 +15,13 @@ import { maybe, type Shown, schemaOf, text } from '../fields.ts';
 import { operation } from '../operation.ts';
 import { flag } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
+
+/** Retires a key: its private part is erased, its public part stays. */
+const retireReceiptKey = commandOf(
+  'receipt-key-retire',
+  'update receipt_keys set retired_at = $2, master_key_id = null, sealed = null where id = $1',
+  (id: string, now: UnixMs) => [id, new Date(now)],
+);
 
 const rotated = { keyId: text, formerKeyId: maybe(text) };
 type RotatedReceiptKeyView = Shown<typeof rotated>;

@@ -4,7 +4,8 @@ import { describeDecision, describeRefund, describeTransfer, newEvent } from '..
 import { decodeId, encodeId } from '../../../core/domain/ids.ts';
 import { readTransactionReference } from '../../../core/domain/lookup/pasted.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
-import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
+import { formatAmount, type MicroUsdt, microUsdt } from '../../../core/domain/money.ts';
+import type { Network } from '../../../core/domain/network.ts';
 import type { RecordedAction } from '../../../core/domain/recorded-action.ts';
 import {
   findRefund,
@@ -16,13 +17,14 @@ import {
 } from '../../../core/domain/resolution.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
+import { addressColumn } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
-import { rowsOf } from '../../../core/store/db/rows-of.ts';
-import { hexSeal } from '../../../core/store/db/seal.ts';
-import { SEALED_RESOLUTION } from '../../../core/store/db/sealed-tables.ts';
-import { text as column, type Row, statement } from '../../../core/store/db/statement.ts';
-import { stands } from '../../../core/store/ledger/standing.ts';
-import { findSentBack, insertRefund } from '../../../core/store/ledger/transfer-refunds.ts';
+import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { hexSeal, sealColumn } from '../../../core/store/db/seal.ts';
+import { SEALED_OUTGOING, SEALED_RESOLUTION } from '../../../core/store/db/sealed-tables.ts';
+import { text as column, count, isAsSealed, micro, type Row, statement } from '../../../core/store/db/statement.ts';
+import { outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { insertRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { insertEvents } from '../../../core/store/outbox/events.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText } from '../command-words.ts';
@@ -41,6 +43,31 @@ import {
   type TransferRecord,
 } from './transfer-export.ts';
 import { refundFields, resolutionFields } from './transfers.ts';
+
+/** No transaction that refunds transfers contains this many of them. */
+const MAX_SENT = 500;
+
+/**
+ * Returns the transfers in a transaction that come from a project's addresses, each with the transfer that it refunds (UUID). Rows with a
+ * wrong seal are left out.
+ */
+const findSentBack = answerOf(
+  'refund-candidates',
+  {
+    ...{ logIndex: 'int4', blockNumber: count, blockTime: 'timestamptz', from: 'address', to: 'text' },
+    ...{ amountMicro: micro<MicroUsdt>(), stands: 'bool', refundOf: 'uuid?' },
+    isSound: isAsSealed(SEALED_OUTGOING, { isOfOther: true }),
+  },
+  `select o.log_index, o.block_number, o.block_time, ${addressColumn('a')} as "from", o.to_address as "to", o.amount_micro,
+     ${outgoingStands('o')} as stands,
+     (select f.transfer_id from transfer_refunds f
+      where f.network = o.network and f.tx_id = o.tx_id and f.log_index = o.log_index) as refund_of,
+     ${sealColumn(SEALED_OUTGOING, 'o.')} as is_sound
+   from outgoing_transfers o join addresses a on a.id = o.address_id
+   where o.network = $1 and o.tx_id = decode($2, 'hex') and o.project_id = $3 order by o.log_index, o.correction limit ${MAX_SENT}`,
+  (network: Network, txId: string, projectId: string) => [network, txId, projectId],
+  (rows) => rows.filter(({ isSound }) => isSound),
+);
 
 /** The new resolution, and the previous one. */
 const resolvedFields = {
