@@ -3,11 +3,11 @@ import { say, type Text } from '../../core/domain/message.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import { openKeyRing, requireKeyRing } from '../../core/runtime/open-key-ring.ts';
+import { countTotpByKey } from '../../core/store/access/people.ts';
 import { findCurrentReceiptKey } from '../../core/store/access/receipt-keys.ts';
 import type { Sql } from '../../core/store/db/database.ts';
 import { countTargetsByKey } from '../../core/store/outbox/notify-channels.ts';
 import { describeMissingSecrets } from '../../core/webhooks/watch-endpoints.ts';
-import { countTotpByKey } from './subjects/totp.ts';
 
 /** `keyRing` is `null` if there is no master key. */
 export type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };

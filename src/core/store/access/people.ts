@@ -54,6 +54,16 @@ export const lockFactors = answerOf(
   soundOf,
 );
 
+/** Counts how many TOTP secrets are encrypted with each master key. */
+export const countTotpByKey = answerOf(
+  'person-totp-by-key',
+  { masterKeyId: 'text', total: count },
+  `select master_key_id, count(*) as total from people where master_key_id is not null
+   group by master_key_id order by master_key_id limit 1000`,
+  () => [],
+  (rows) => new Map(rows.map(({ masterKeyId, total }) => [masterKeyId, total])),
+);
+
 export function personOf({ id, login, name, role, projects }: Person): Person {
   return { id, login, name, role, projects };
 }

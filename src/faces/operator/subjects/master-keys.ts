@@ -12,6 +12,7 @@ import {
   writeKeyFile,
 } from '../../../core/runtime/open-key-ring.ts';
 import { Type } from '../../../core/runtime/type.ts';
+import { countTotpByKey } from '../../../core/store/access/people.ts';
 import { findCurrentReceiptKey, reencryptReceiptKey } from '../../../core/store/access/receipt-keys.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
@@ -31,10 +32,10 @@ import type { Actor } from '../actor.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
 import { describeMissingKeys, type KeyDeps, type MissingDeps } from '../encryption-keys.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
-import { scanRows } from '../ledger/scan-rows.ts';
+import { scanRows } from '../ledger/seal-ledger.ts';
 import { localOperation, operation } from '../operation.ts';
 import { recordAction } from '../record-actions.ts';
-import { countTotpByKey, reencryptTotp } from './totp.ts';
+import { reencryptTotp } from './totp.ts';
 
 /**
  * `signing` and `ended` count the webhook and authenticator app secrets encrypted with the key: those in use, and those no longer in use.

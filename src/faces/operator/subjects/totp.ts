@@ -12,10 +12,10 @@ import {
 import { factorColumns, PERSON_SOURCES, type PersonFactors } from '../../../core/store/access/people.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
-import { answerOf, commandOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { commandOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { SEALED_PERSON } from '../../../core/store/db/sealed-tables.ts';
 import { createSealer } from '../../../core/store/db/seals.ts';
-import { count, listColumns } from '../../../core/store/db/statement.ts';
+import { listColumns } from '../../../core/store/db/statement.ts';
 import { joinEncryption, reencryptInBatches, stopEncryption } from '../../../core/store/outbox/webhook-secrets.ts';
 
 /** RFC 6238 with SHA-1, six digits and 30 s, the only combination that every authenticator app supports. */
@@ -134,14 +134,4 @@ const reencryptTotpRow = commandOf(
   'person-totp-reseal',
   'update people set master_key_id = $2, totp_sealed = $3, mac = coalesce($4, mac) where id = $1',
   (id: string, totp: Encrypted, mac: Buffer | null) => [id, totp.masterKeyId, totp.sealed, mac],
-);
-
-/** Counts how many TOTP secrets are encrypted with each master key. */
-export const countTotpByKey = answerOf(
-  'person-totp-by-key',
-  { masterKeyId: 'text', total: count },
-  `select master_key_id, count(*) as total from people where master_key_id is not null
-   group by master_key_id order by master_key_id limit 1000`,
-  () => [],
-  (rows) => new Map(rows.map(({ masterKeyId, total }) => [masterKeyId, total])),
 );
