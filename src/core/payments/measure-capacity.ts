@@ -8,7 +8,6 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Loop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { endAlarm, tellAlarm } from '../store/chain/alarms.ts';
-import { addressColumn } from '../store/db/address-column.ts';
 import type { Sql } from '../store/db/database.ts';
 import { answerOf, commandOf, rowOf, rowsOf } from '../store/db/rows-of.ts';
 import { micro, type Row, text } from '../store/db/statement.ts';

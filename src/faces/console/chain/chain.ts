@@ -1,6 +1,7 @@
 import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import { formatHint } from '../../operator/command-words.ts';
 import { clip } from '../../operator/input/problems.ts';
 import {
   acknowledgeAlarms,
@@ -9,18 +10,53 @@ import {
   sayWatcher,
   showStatus,
 } from '../../operator/subjects/chain.ts';
+import type { DifferenceView } from '../../operator/subjects/chain-blocks.ts';
 import { findProducers, type ProducersView } from '../../operator/subjects/chain-producers.ts';
-import { type JobListView, listJobs } from '../../operator/subjects/jobs.ts';
+import { explainDifference } from '../../operator/subjects/chain-ranges.ts';
+import {
+  JOB_ACTIONS,
+  JOB_KINDS,
+  type JobKind,
+  type JobListView,
+  type Jobs,
+  type JobView,
+  type JobWork,
+  listJobs,
+  readJobWork,
+  showJob,
+  startJob,
+  stopJob,
+} from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation } from '../forms/form.ts';
+import { addForm, byOperation, type Form, line, oneClick } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { badge, type Column, duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
+import {
+  badge,
+  type Column,
+  duration,
+  facts,
+  live,
+  ltr,
+  number,
+  outside,
+  shortAddress,
+  table,
+  time,
+} from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
-import { needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
-
+import {
+  chooseProject,
+  Forbidden,
+  needProject,
+  pathPart,
+  readPostedForm,
+  readQuery,
+  urlTo,
+  type Visit,
+} from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
-import { addJobRoutes, type ChainDeps, renderJobs } from './jobs.ts';
 
 /** Adds the pages for the chain's state, the decisions that it needs, and the jobs that read it again. */
 export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
@@ -261,4 +297,277 @@ function renderSets(newest: Adopted, data: readonly Adopted[]): Html {
 const PRODUCERS: readonly Column<Adopted['producers'][number]>[] = [
   ['Producer', ({ address }) => outside(address)],
   ['Signs with', ({ address, signer }) => (signer === address ? 'its own key' : outside(signer))],
+];
+
+type ChainDeps = ConsoleDeps & { jobs: Jobs };
+
+function addJobRoutes(routes: Routes, deps: ChainDeps): void {
+  const { get, post } = routes;
+  get('/chain/jobs/:jobId', 'showJob', async (asked) => {
+    const { project, still } = readQuery(asked.request, ['project', 'still']);
+    const job = await findJob(deps, asked);
+    const about = projectOf(asked.visit, job, project);
+    return jobPage(asked.visit, about, job, still !== undefined);
+  });
+  post('/chain/jobs/:jobId/stop', 'stopJob', (asked) => stop(deps, asked));
+  for (const kind of JOB_KINDS) addForm(routes, deps, jobForm(deps, kind));
+  addForm(routes, deps, repairForm(deps));
+}
+
+const JOBS: Record<JobKind, string> = {
+  verify: 'Verify blocks',
+  rescan: 'Rescan blocks',
+  reconcile: 'Compare all balances',
+};
+
+function nameJob({ kind, from, to }: Pick<JobView, 'kind' | 'from' | 'to'>): string {
+  return from === null || to === null ? JOBS[kind] : `${JOBS[kind]} ${number(from)} to ${number(to)}`;
+}
+
+const jobBadge = ({ state }: Pick<JobView, 'state'>) =>
+  badge(state, state === 'done' ? 'PAID' : state === 'stopped' ? 'EXPIRED' : 'CONFIRMING');
+
+/** Returns a text such as `40 of 300 blocks`. */
+function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'total'>): string {
+  const what = kind === 'reconcile' ? 'addresses' : 'blocks';
+  return total === null ? 'none yet' : `${number(done)} of ${number(total)} ${what}`;
+}
+
+/** This text says what is lost in a restart, so that no one waits for lost work. */
+const LOST =
+  'Quittance keeps only the ten newest jobs, in memory: a restart stops running jobs and clears the list. Transfers recorded by a rescan stay in the ledger, and appear in the audit log.';
+
+/** Shows work that takes minutes: the forms that start it, and running and finished jobs. */
+function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView | null): Html {
+  const { network } = project;
+  if (jobs === null) {
+    const command = { command: 'chain verify', input: { network, from: '…', to: '…' } } as const;
+    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>This process has no ${network} nodes, so it cannot read blocks again. Run this command on the machine where the nodes are configured: <code>${formatHint(command)}</code></p></section>`;
+  }
+  const links = JOB_KINDS.filter((kind) => isAllowed(visit.actor, JOB_ACTIONS[kind])).map(
+    (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,
+  );
+  const columns: Column<JobView>[] = [
+    [
+      'Job',
+      (job) => html`<a class="row" href="${urlTo(visit, `/chain/jobs/${job.jobId}`, project)}">${nameJob(job)}</a>`,
+    ],
+    ['Status', jobBadge],
+    ['Done', sayProgress, 'number'],
+    ['Started', ({ startedAt }) => time(startedAt)],
+    ['By', ({ startedBy }) => outside(startedBy, 40)],
+  ];
+  const list = jobs.data.length === 0 ? null : table('Jobs, newest first', columns, jobs.data);
+  return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>Quittance reads the blocks from the nodes and verifies them again, or asks a node for all balances. Only one job per network can run at a time.</p><div class="actions">${links}</div><p class="hint">${LOST}</p></section>
+${list === null ? null : html`<section class="card flush" aria-label="Jobs">${list}</section>`}`;
+}
+
+const findJob = (deps: ChainDeps, { visit, request }: Asked): Promise<JobView> =>
+  showJob(deps, visit.actor, { jobId: pathPart(request, 'jobId') });
+
+/** Returns the chosen project if it's on the job's network, or else any project on it. */
+function projectOf(visit: Visit, { network }: JobView, asked: string | undefined) {
+  const chosen = chooseProject(visit, asked);
+  return chosen?.network === network ? chosen : (visit.projects.find((each) => each.network === network) ?? null);
+}
+
+async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const { token } = readPostedForm(request, ['token']);
+  const job = await findJob(deps, asked);
+  if (!isAllowed(visit.actor, JOB_ACTIONS[job.kind])) throw new Forbidden(JOB_ACTIONS[job.kind]);
+  const project = projectOf(visit, job, undefined);
+  const taken = tokens.take(visit.path, token);
+  if (taken.kind === 'refused')
+    return { ...jobPage(visit, project, job, true), problem: html`<p>${taken.reason}.</p>`, status: 409 };
+  await stopJob(deps, visit.actor, { jobId: job.jobId });
+  return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
+}
+
+/** `blocks` is the fixed range of a rescan after a comparison. */
+type JobFormsSubject = { project: ListedProjectView; recorded: number; blocks: { from: string; to: string } | null };
+type JobFormsWanted = { network: string; work: JobWork };
+type JobForm = Form<JobFormsSubject, JobFormsWanted, JobView>;
+
+/** The range that a form suggests at first; it takes a few minutes. */
+const OFFERED_BLOCKS = 1000;
+
+/** Starts a job on the project's network. */
+function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
+  return {
+    ...formOf(deps, kind),
+    path: `/chain/${kind}`,
+    find: async (asked, project) => ({ ...(await findNetwork(deps, asked, project)), blocks: null }),
+  };
+}
+
+/** Rescans the blocks in a comparison that found missing transfers. */
+function repairForm(deps: ChainDeps): JobForm {
+  return {
+    ...formOf(deps, 'rescan'),
+    path: '/chain/jobs/:jobId/rescan',
+    find: async (asked, project) => {
+      const { network, from, to } = await findJob(deps, asked);
+      const found = await findNetwork(deps, asked, project);
+      if (from === null || to === null || network !== found.project.network) {
+        throw new AppError('NOT_FOUND', `this job did not read ${found.project.network} blocks`);
+      }
+      return { ...found, blocks: { from: String(from), to: String(to) } };
+    },
+  };
+}
+
+/** This process must have nodes for the network, and the network must have been followed before. */
+async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | undefined) {
+  const project = needProject(visit, asked);
+  const { network } = project;
+  if (!deps.networks.includes(network)) {
+    throw new AppError('CONFLICT', `this process has no ${network} nodes`);
+  }
+  const { view } = await showStatus(deps, visit.actor, { network });
+  if (view.recorded !== null) return { project, recorded: view.recorded.number };
+  throw new AppError('CONFLICT', `no ${network} block is recorded yet, so there is nothing to compare`);
+}
+
+function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {
+  return {
+    action: JOB_ACTIONS[kind],
+    show: (visit, { project, recorded, blocks }) => ({
+      title: blocks === null ? JOBS[kind] : nameJob({ kind, from: Number(blocks.from), to: Number(blocks.to) }),
+      about: project,
+      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The last recorded ${project.network} block is ${number(recorded)}; the watcher reads later blocks. ${COST_OF_BLOCKS}`}</p>`,
+      fields: kind === 'reconcile' || blocks !== null ? [] : blockFields(recorded),
+      button: 'Start',
+      back: urlTo(visit, '/chain', project),
+    }),
+    read: (filled, { project: { network }, blocks }) => {
+      const { from, to } = blocks ?? filled;
+      return { network, work: readJobWork({ kind, from: from?.trim(), to: to?.trim() }) };
+    },
+    run: (actor, wanted) => startJob(deps, actor, wanted),
+    done: (visit, { project }, { jobId }) => ({ goTo: urlTo(visit, `/chain/jobs/${jobId}`, project) }),
+  };
+}
+
+function blockFields(recorded: number) {
+  const more = html` inputmode="numeric" dir="ltr" maxlength="20" required`;
+  const first = Math.max(1, recorded - OFFERED_BLOCKS + 1);
+  return [
+    line('from', 'First block', { value: String(first), more }),
+    line('to', 'Last block', { value: String(recorded), more, hint: 'At most 100,000 blocks.' }),
+  ];
+}
+
+const WHAT_FOLLOWS: Record<JobKind, string> = {
+  verify:
+    'This job reads these blocks again, verifies them, and compares the transfers of your addresses with the ledger. It changes nothing.',
+  rescan:
+    'This job reads these blocks again and records missing transfers. If a missing transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing the ledger, and shows the command that repairs it. You can repeat the job safely.',
+  reconcile:
+    'This job asks a node for the balance of each address on this network, and compares the balances with the ledger. If a balance differs, Quittance raises an alarm. The alarm closes when the balance matches again.',
+};
+
+const COST_OF_BLOCKS =
+  "The job reads at most 30 blocks per second, so it does not slow down the watcher or your shops. 1,000 blocks take about a minute; 100,000 blocks can take hours if the nodes are far away. The job leaves enough of each node's daily request limit for the watcher.";
+const COST_OF_BOOKS =
+  'The job makes four requests per address. An address that has never been compared takes a few seconds.';
+
+/** How often a running job's page reloads. */
+const REFRESH_S = 2;
+/** How many rows a page shows; more would exceed 30 kB. */
+const MAX_ROWS = 100;
+
+/** Shows a job's progress or outcome. With `isStill`, the page doesn't reload by itself. */
+function jobPage(visit: Visit, project: ListedProjectView | null, job: JobView, isStill: boolean): Page {
+  const isRunning = job.state === 'running' || job.state === 'stopping';
+  const path = `/chain/jobs/${job.jobId}`;
+  const still = html` <a href="${urlTo(visit, path, project, isStill ? {} : { still: '1' })}">${isStill ? 'Refresh automatically' : 'Stop refreshing'}</a>`;
+  const stop =
+    job.state === 'running' && isAllowed(visit.actor, JOB_ACTIONS[job.kind])
+      ? html`<div class="actions">${oneClick(visit, `${path}/stop`, 'Stop')}</div>`
+      : null;
+  return {
+    title: nameJob(job),
+    about: project,
+    refreshS: isRunning && !isStill ? REFRESH_S : null,
+    beside: jobBadge(job),
+    main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
+${renderSaid(job)}
+<section class="card" aria-labelledby="progress"><h2 id="progress">${isRunning ? 'Progress' : 'Result'}</h2>${renderProgress(job, isRunning)}${stop}
+${isRunning ? html`<p class="hint">${isStill ? 'Automatic refresh is off.' : `The page refreshes every ${REFRESH_S} seconds.`}${still}</p><p class="hint">${LOST}</p>` : null}</section>
+${renderResult(visit, project, job)}`,
+  };
+}
+
+/** Renders the text that the command would print, with the first sentence large. */
+function renderSaid({ said }: JobView): Html | null {
+  const [first, ...others] = said;
+  if (first === undefined) return null;
+  const more = others.map((text) => html`<li>${renderText(text)}</li>`);
+  return html`<section class="card verdict" aria-label="Outcome"><p class="first">${renderText(first)}</p>${more.length === 0 ? null : html`<ul>${more}</ul>`}</section>`;
+}
+
+function renderProgress(job: JobView, isRunning: boolean): Html {
+  const { kind, done, total, perSecond, found, startedAt, startedBy, endedAt, network } = job;
+  const unit = kind === 'reconcile' ? 'addresses' : 'blocks';
+  const leftMs = perSecond === null || total === null ? null : ((total - done) / perSecond) * 1000;
+  const left = isRunning && leftMs !== null ? `, about ${duration(leftMs)} left` : '';
+  const bar =
+    total === null
+      ? null
+      : html`<p><progress value="${done}" max="${total}" aria-label="${JOBS[kind]}: ${done} of ${total}"></progress></p>`;
+  return html`${bar}${facts([
+    ['Done', sayProgress(job)],
+    ['Speed', perSecond === null ? null : `${perSecond.toFixed(1)} ${unit} per second${left}`],
+    ['So far', isRunning && kind !== 'reconcile' ? `${number(found)} ${FOUND[kind]}` : null],
+    ['Network', network],
+    ['Started', html`${time(startedAt)} UTC by ${outside(startedBy, 100)}`],
+    ['Ended', endedAt === null ? null : html`${time(endedAt)} UTC`],
+  ])}`;
+}
+
+const FOUND = { verify: 'differences', rescan: 'missing transfers' };
+
+function renderResult(visit: Visit, project: ListedProjectView | null, { jobId, result }: JobView): Html | null {
+  if (result === null) return null;
+  if ('verified' in result) return renderDifferences(visit, project, jobId, result.verified.differences);
+  if (!('books' in result) || result.books.odd.length === 0) return null;
+  const { odd, node } = result.books;
+  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Addresses whose balances differ <small>by ${outside(node)}</small></h2>${table('Addresses whose balances differ', BOOKS, odd.slice(0, MAX_ROWS))}</section>${more(odd.length)}`;
+}
+
+type Odd = Extract<NonNullable<JobView['result']>, { books: unknown }>['books']['odd'][number];
+
+const BOOKS: readonly Column<Odd>[] = [
+  ['Address', ({ row: { address } }) => html`<a class="row" href="/find?q=${address}">${shortAddress(address)}</a>`],
+  ['Ledger', ({ row }) => (row.status === 'differs' ? ltr(row.ledger) : '–'), 'number'],
+  ['Chain', ({ row }) => (row.status === 'differs' ? ltr(row.chain) : '–'), 'number'],
+  ['Difference', ({ row }) => (row.status === 'differs' ? ltr(row.difference) : '–'), 'number'],
+  ['Note', ({ row, note }) => html`${row.status === 'differs' ? '' : 'too early: '}${outside(note, 200)}`],
+];
+
+function renderDifferences(
+  visit: Visit,
+  project: ListedProjectView | null,
+  jobId: string,
+  differences: readonly DifferenceView[],
+): Html | null {
+  if (differences.length === 0) return null;
+  const isMended = differences.every(({ kind }) => kind === 'missing') && isAllowed(visit.actor, 'rescanRange');
+  const mend = isMended
+    ? html`<div class="actions"><a class="button" href="${urlTo(visit, `/chain/jobs/${jobId}/rescan`, project)}">Rescan these blocks</a></div>`
+    : null;
+  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Differences</h2>${table('Differences between the ledger and the chain', DIFFERENCES, differences.slice(0, MAX_ROWS))}</section>${more(differences.length)}${mend}`;
+}
+
+const more = (count: number) =>
+  count > MAX_ROWS ? html`<p class="hint">${number(count - MAX_ROWS)} more not shown.</p>` : null;
+
+const DIFFERENCES: readonly Column<DifferenceView>[] = [
+  ['Difference', (row) => outside(explainDifference(row), 200)],
+  ['Side', ({ side }) => side],
+  ['Address', ({ address }) => shortAddress(address)],
+  ['USDT', ({ amount }) => ltr(amount), 'number'],
+  ['Block', ({ blockNumber }) => ltr(number(blockNumber)), 'number'],
+  ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 10)}…`)}</a>`],
 ];
