@@ -8,8 +8,16 @@ import { addDeveloperCommands } from './developer/commands.ts';
 import { addKeyCommand, addSignCommand } from './manifest/sign-commands.ts';
 import { addOperations, runAndPrint, type Ways } from './terminal/add-operations.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
-import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
-import { collect, type Print, type Result, type Surroundings, type Terminal } from './terminal/terminal.ts';
+import {
+  collect,
+  JSON_OPTION,
+  type Print,
+  programOf,
+  type Result,
+  runProgram,
+  type Surroundings,
+  type Terminal,
+} from './terminal/terminal.ts';
 
 /**
  * Runs the `quittance` command and returns its exit code. The process exits on its own once nothing is open any more. A command's module is

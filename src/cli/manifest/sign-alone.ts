@@ -1,5 +1,4 @@
-import { JSON_OPTION, programOf, runProgram } from '../terminal/run-program.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { JSON_OPTION, programOf, type Result, runProgram, type Terminal } from '../terminal/terminal.ts';
 import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 
 /** `build/signer.js` bundles this module into the single file manifest-sign.mjs, for a machine without the rest of Quittance. */

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../core/domain/errors.ts';
 import { say } from '../../core/domain/message.ts';
 import { asWritten, formatHint, optionOf, writeText } from '../../faces/operator/command-words.ts';
-import { fieldProblem, refuseSecret } from '../../faces/operator/input/problems.ts';
+import { fieldProblem } from '../../faces/operator/input/problems.ts';
+import { refuseSecret } from '../../faces/operator/subjects/webhooks.ts';
 import { describeError } from './describe-error.ts';
 
 test('a field is named by its option', () => {

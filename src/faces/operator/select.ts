@@ -4,7 +4,7 @@ import type { InvoiceStatus } from '../../core/domain/invoice.ts';
 import { say } from '../../core/domain/message.ts';
 import { isNetwork, type Network } from '../../core/domain/network.ts';
 import type { Sql } from '../../core/store/db/database.ts';
-import { answerOf, rowOf } from '../../core/store/db/rows-of.ts';
+import { rowOf } from '../../core/store/db/rows-of.ts';
 import { text } from '../../core/store/db/statement.ts';
 import { findProject, findProjects, type Project } from '../../core/store/ledger/projects.ts';
 import { type Actor, maySee } from './actor.ts';
@@ -62,24 +62,6 @@ export function selectNetwork(configured: readonly Network[], name: string | und
     'INVALID_ARGUMENT',
     say`${{ field: 'network' }} ${clip(name)} ${problem}; configured: ${configured.join(', ')}`,
   );
-}
-
-const hasRecords = answerOf(
-  'network-has-records',
-  { any: 'bool' },
-  'select exists (select from projects where network = $1) or exists (select from chain_cursors where network = $1) as any',
-  (network: Network) => [network],
-  ([row]) => row?.any === true,
-);
-
-/** Like `selectNetwork`, but also finds a network that was removed from the settings, if it's in the ledger. */
-export async function selectRecordedNetwork(
-  db: Sql,
-  configured: readonly Network[],
-  name: string | undefined,
-): Promise<Network> {
-  const isRemoved = name !== undefined && isNetwork(name) && !configured.includes(name);
-  return isRemoved && (await hasRecords(db, name)) ? name : selectNetwork(configured, name);
 }
 
 /** Runs `work` with a network's nodes, or with the only network's nodes if no name is given. */

@@ -106,11 +106,6 @@ export class FieldError extends AppError {
   }
 }
 
-/** Refuses a field that contains a secret. The message doesn't repeat the secret, but says where it may now be stored. */
-export function refuseSecret(field: string, kind: string | null): void {
-  if (kind !== null) throw new FieldError(field, say`: ${{ secret: kind }}`);
-}
-
 /** Describes a field's problem as one of several problems with an input. */
 export function fieldProblem(field: string, reason: Text): FieldProblem {
   const gap = String(reason).startsWith(':') ? '' : ' ';

@@ -1,7 +1,7 @@
 import { ALARM_KINDS, ALARMS, type AlarmKind, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
-import type { Network } from '../../../core/domain/network.ts';
+import { isNetwork, type Network } from '../../../core/domain/network.ts';
 import { nodeOrigin } from '../../../core/domain/node.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
@@ -11,6 +11,7 @@ import { clearHalt, findCursor, findHalt, type Halt } from '../../../core/store/
 import { isLeaseHeld, watcherLease } from '../../../core/store/chain/leases.ts';
 import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../../../core/store/chain/status.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
+import { answerOf } from '../../../core/store/db/rows-of.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, formatFields } from '../command-words.ts';
 import { nullable, Time } from '../fields.ts';
@@ -19,7 +20,7 @@ import { readOneNote } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { flag, line, needed, networkName } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
-import { selectRecordedNetwork } from '../select.ts';
+import { selectNetwork } from '../select.ts';
 
 const Text = Type.String();
 const Count = Type.Integer();
@@ -406,3 +407,21 @@ export const resumeChain = operation({
 });
 
 export const operations = [showStatusOperation, resumeChain, acknowledgeAlarms] as const;
+
+const hasRecords = answerOf(
+  'network-has-records',
+  { any: 'bool' },
+  'select exists (select from projects where network = $1) or exists (select from chain_cursors where network = $1) as any',
+  (network: Network) => [network],
+  ([row]) => row?.any === true,
+);
+
+/** Like `selectNetwork`, but also finds a network that was removed from the settings, if it's in the ledger. */
+async function selectRecordedNetwork(
+  db: Sql,
+  configured: readonly Network[],
+  name: string | undefined,
+): Promise<Network> {
+  const isRemoved = name !== undefined && isNetwork(name) && !configured.includes(name);
+  return isRemoved && (await hasRecords(db, name)) ? name : selectNetwork(configured, name);
+}

@@ -45,7 +45,7 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip, detectSecretInNote, FieldError, refuseSecret } from '../input/problems.ts';
+import { clip, detectSecretInNote, FieldError } from '../input/problems.ts';
 import { noSuch, readGivenSecret, readId } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
@@ -610,3 +610,8 @@ export const updateEndpoint = operation({
 });
 
 export const operations = [addEndpoint, listEndpoints, showEndpoint, updateEndpoint];
+
+/** Refuses a field that contains a secret. The message doesn't repeat the secret, but says where it may now be stored. */
+export function refuseSecret(field: string, kind: string | null): void {
+  if (kind !== null) throw new FieldError(field, say`: ${{ secret: kind }}`);
+}
