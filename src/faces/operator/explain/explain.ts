@@ -3,16 +3,18 @@ import { AppError } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { InvoiceStatus, Match } from '../../../core/domain/invoice.ts';
 import { readTransactionReference, trimPasted } from '../../../core/domain/lookup/pasted.ts';
-import { say, type Text } from '../../../core/domain/message.ts';
+import { joinTexts, say, type Text } from '../../../core/domain/message.ts';
 import { formatAmount, type MicroUsdt, microUsdt, parseAmount } from '../../../core/domain/money.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
-import { Type } from '../../../core/runtime/type.ts';
+import { orderTimeline, type TimelineEntry } from '../../../core/domain/timeline.ts';
+import { type Static, Type } from '../../../core/runtime/type.ts';
 import { addressColumn } from '../../../core/store/db/address-column.ts';
 import { ANY_NETWORK } from '../../../core/store/db/any-network.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { rowsOf } from '../../../core/store/db/rows-of.ts';
 import { maybe, micro, type Row, text } from '../../../core/store/db/statement.ts';
 import type { Actor } from '../actor.ts';
+import { formatFields, type Printed, writeText } from '../command-words.ts';
 import { clip, printable } from '../input/problems.ts';
 import { limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
@@ -21,7 +23,7 @@ import { selectProject } from '../select.ts';
 import { explainAddress } from './explain-address.ts';
 import { explainInvoice } from './explain-invoice.ts';
 import { type AskDeps, askChain, explainTransaction, explainUnrecorded } from './explain-transaction.ts';
-import { arrange, type Explanation, ExplanationView, printExplanation, toView } from './explanation.ts';
+import { describeStep, type Explanation, ExplanationView, printableText } from './explanation.ts';
 import { locateCheckout, locateEvent, locateExternalId, locateInvoice } from './statements.ts';
 
 export const explainSubjectOperation = operation({
@@ -422,4 +424,45 @@ async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: 
   const named = search.address === null ? [] : await searchAddresses(tx, projects, search.address);
   const addresses = named.map(({ address, strange, project }) => ({ address: address ?? strange ?? '', project }));
   return { invoices, transfers, addresses };
+}
+
+/** Sorts the entries by time, and drops omissions that don't omit anything. */
+function arrange({ timeline, omissions, ...rest }: Explanation): Explanation {
+  const left = omissions.filter(({ shown, total }) => total > shown);
+  return { ...rest, timeline: orderTimeline(timeline), omissions: left };
+}
+
+/** Converts an explanation for programs. Stored text is escaped so that it can't control a terminal. */
+function toView(explanation: Explanation): Static<typeof ExplanationView> {
+  const { subject, verdict, timeline, omissions, next } = explanation;
+  return {
+    subject,
+    verdict: joinTexts(verdict.map(printableText), ' '),
+    timeline: timeline.map(({ at, kind, text, data }) => ({ at: toIso(at), kind, text: printable(text), ...data })),
+    ...(omissions.length === 0 ? {} : { notShown: [...omissions] }),
+    ...(next.length === 0 ? {} : { next: next.map(describeStep) }),
+  };
+}
+
+/** Writes an explanation for people. */
+function printExplanation({ verdict, fields, timeline, omissions, next, isUnknown }: Explanation): Printed {
+  return {
+    text: [
+      verdict.map((text) => writeText(printableText(text))).join('\n'),
+      formatFields(fields),
+      timeline.map(formatEntry).join('\n'),
+      omissions.map(({ what, shown, total }) => `not shown: ${total - shown} more of ${total} ${what}`).join('\n'),
+    ],
+    next: next.map(describeStep),
+    isUnknown: isUnknown === true,
+  };
+}
+
+/** The width of the longest kind. */
+const KIND_WIDTH = 11;
+const INDENT = ' '.repeat('2026-09-01T12:00:00.000Z'.length + 2 + KIND_WIDTH + 2);
+
+function formatEntry({ at, kind, text, details }: TimelineEntry): string {
+  const first = `${toIso(at)}  ${kind.padEnd(KIND_WIDTH)}  ${printable(text)}`;
+  return [first, ...details.map((detail) => `${INDENT}${printable(detail)}`)].join('\n');
 }
