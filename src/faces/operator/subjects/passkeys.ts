@@ -316,12 +316,13 @@ export const notVerified = () =>
 
 const notNew = () => new FieldError('passkey', 'is already in use: try again with another passkey');
 
-type VerifiedPasskey = { person: Person; key: Passkey; counter: number; challenge: Spendable };
+/** `consume` uses up the challenge and stores the passkey's counter. It returns `false` if another request has used the challenge. */
+type VerifiedPasskey = { person: Person; consume(tx: Sql, now: UnixMs): Promise<boolean> };
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
 
 /**
  * Finds the person whose passkey signed. Returns `null` if the passkey is unknown, the challenge or origin is different, the authenticator
- * didn't verify the user, or its counter went backwards. Call `consumePasskey` in the transaction that relies on the result.
+ * didn't verify the user, or its counter went backwards. Call `consume` in the transaction that relies on the result.
  */
 export async function verifyPasskey(
   deps: PasskeyDeps,
@@ -345,19 +346,10 @@ export async function verifyPasskey(
   );
   const challenge = challenges.found();
   if (verified?.verified !== true || challenge === null) return null;
-  const { person, ...key } = found;
-  return { person, key, counter: verified.authenticationInfo.newCounter, challenge };
-}
-
-/**
- * Uses up a verified challenge and stores the passkey's counter. Returns `false` if another request has used the challenge in the meantime.
- */
-export async function consumePasskey(
-  tx: Sql,
-  { key, counter, challenge }: VerifiedPasskey,
-  now: UnixMs,
-): Promise<boolean> {
-  return (await spend(tx, challenge)) && (await usePasskey(tx, key.id, counter, now));
+  const { newCounter } = verified.authenticationInfo;
+  const consume = async (tx: Sql, now: UnixMs) =>
+    (await spend(tx, challenge)) && (await usePasskey(tx, found.id, newCounter, now));
+  return { person: found.person, consume };
 }
 
 const spend = (tx: Sql, { sha256, expiresAt }: Spendable) => spendChallenge(tx, sha256, expiresAt);

@@ -30,14 +30,7 @@ import {
   TooBusy,
 } from '../people/password.ts';
 import { recordAction } from '../record-actions.ts';
-import {
-  consumePasskey,
-  type NewPasskey,
-  passkeyCreation,
-  passkeyRequest,
-  readPasskey,
-  verifyPasskey,
-} from './passkeys.ts';
+import { type NewPasskey, passkeyCreation, passkeyRequest, readPasskey, verifyPasskey } from './passkeys.ts';
 import { hashToken, loginOf } from './people.ts';
 import {
   type From,
@@ -48,7 +41,7 @@ import {
   steppedUpUntil,
   stepUpSession,
 } from './sessions.ts';
-import { openTotp, sealTotp, TOTP_CODE, totpLink, totpSecretsOf, totpStepOf } from './totp.ts';
+import { offerTotp, proveTotp, sealTotp, takeTotp } from './totp.ts';
 
 export type SignInDeps = {
   db: Database;
@@ -69,14 +62,6 @@ const storePassword = commandOf(
     ...[person.id, hash, totp.masterKeyId, totp.sealed, step],
     sealOf(SEALED_PERSON, { ...personOf(person), passwordHash: hash, totpSealed: totp.sealed }),
   ],
-);
-
-/** Accepts the code for a time step, unless a code for the same or a later step was already used. Resets the failed attempts. */
-const consumeTotpStep = attemptOf(
-  'person-take-step',
-  `update people set totp_step = $2, misses = 0
-   where id = $1 and removed_at is null and totp_sealed is not null and (totp_step is null or totp_step < $2)`,
-  (id: string, step: number) => [id, step],
 );
 
 /**
@@ -211,7 +196,7 @@ async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promi
   return deps.db.transaction(async (tx) => {
     // Locks the person first, as every action that removes a means of signing in does.
     const person = await lockFactors(tx, verified.person.id);
-    if (person === null || !(await consumePasskey(tx, verified, deps.now()))) return REFUSED;
+    if (person === null || !(await verified.consume(tx, deps.now()))) return REFUSED;
     return { kind: 'started', ...(await openSession(tx, deps, { person: personOf(person), from, proof: 'passkey' })) };
   });
 }
@@ -269,16 +254,10 @@ async function takeCode(
   if (recovery !== null && (await consumeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
   // Counts the attempt as wrong before checking it, so that parallel attempts gain nothing over sequential ones.
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
-  if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
+  if (await takeTotp(tx, { keyRing, now }, person, code)) return 'totp';
   const subject = encodeId('usr', person.id);
   await recordAction(tx, actor, now(), 'session.refused', { subject, detail: {} });
   return null;
-}
-
-async function takeTotp(tx: Sql, { keyRing, now }: CodeDeps, person: PersonFactors, code: string) {
-  const secret = await openTotp(keyRing, person);
-  const step = secret && totpStepOf(secret, code, now());
-  return step !== null && consumeTotpStep(tx, person.id, step);
 }
 
 /**
@@ -289,11 +268,13 @@ export async function openInvitation(deps: SignInDeps, token: string) {
   const found = await findInvitation(deps.db, hashToken(token), deps.now());
   if (found === null) return null;
   const { person, kind, expiresAt } = found;
-  const [secret = Buffer.alloc(0)] = totpSecretsOf(deps.keyRing, token);
   return {
     ...{ person, kind, expiresAt },
     passkey: await passkeyCreation(deps, person, invitationPurpose(token)),
-    totp: totpLink(secret, { login: person.login, issuer: `Quittance ${new URL(deps.consoleUrl).host}` }),
+    totp: offerTotp(deps.keyRing, token, {
+      login: person.login,
+      issuer: `Quittance ${new URL(deps.consoleUrl).host}`,
+    }),
   };
 }
 
@@ -347,11 +328,7 @@ async function passwordFactor(
 ) {
   const problem = passwordProblem(password, person.login);
   if (problem !== null) throw new FieldError('password', problem);
-  const proved = totpSecretsOf(keyRing, token).flatMap((secret) => {
-    const step = totpStepOf(secret, code, now());
-    return step === null ? [] : [{ secret, step }];
-  });
-  const [app] = proved;
+  const app = proveTotp(keyRing, token, code, now());
   if (app === undefined)
     throw new FieldError('code', "is not the current code from your app: check that your device's clock is right");
   const hash = await hashPassword(password, limits.derive(true)).catch(refuseBusy);
@@ -422,7 +399,7 @@ export async function stepUp(
     const verified = await verifyPasskey(deps, actionPurpose(session, action), proof.passkey);
     if (verified === null || verified.person.id !== person.id) return null;
     return deps.db.transaction(async (tx) => {
-      const isTaken = (await lockFactors(tx, person.id)) !== null && (await consumePasskey(tx, verified, deps.now()));
+      const isTaken = (await lockFactors(tx, person.id)) !== null && (await verified.consume(tx, deps.now()));
       return isTaken ? note(tx, 'passkey') : null;
     });
   }

@@ -12,7 +12,7 @@ import {
 import { factorColumns, PERSON_SOURCES, type PersonFactors } from '../../../core/store/access/people.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { findLedgerIdentity } from '../../../core/store/db/ledger-identity.ts';
-import { commandOf, rowsOf } from '../../../core/store/db/rows-of.ts';
+import { attemptOf, commandOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { SEALED_PERSON } from '../../../core/store/db/sealed-tables.ts';
 import { createSealer } from '../../../core/store/db/seals.ts';
 import { listColumns } from '../../../core/store/db/statement.ts';
@@ -40,7 +40,7 @@ export function totpStepOf(secret: Uint8Array, code: string, now: UnixMs): numbe
 }
 
 /** The format of an authenticator app's code. Anything else is treated as a recovery code. */
-export const TOTP_CODE = /^\d{6}$/;
+const TOTP_CODE = /^\d{6}$/;
 
 /** Calculates a period's code (RFC 4226, section 5.3). */
 export function totpCode(secret: Uint8Array, step: number): string {
@@ -62,11 +62,26 @@ export function totpLink(secret: Uint8Array, { login, issuer }: { login: string;
  * The TOTP secrets whose codes can redeem an invitation. The first secret is shown; the others belong to earlier master keys. They are
  * derived from the invitation, so nothing is stored before someone has entered a code, and reloading the page shows the same secret.
  */
-export function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
+function totpSecretsOf(ring: KeyRing, token: string): Buffer[] {
   const salt = createHash('sha256').update(token).digest('hex');
   return ring
     .keys()
     .map((key) => deriveKey(key, { purpose: 'quittance totp of an invitation', salt }).subarray(0, TOTP_SECRET_BYTES));
+}
+
+/** Returns an invitation's secret, for an authenticator app to scan. */
+export function offerTotp(ring: KeyRing, token: string, named: { login: string; issuer: string }) {
+  const [secret = Buffer.alloc(0)] = totpSecretsOf(ring, token);
+  return totpLink(secret, named);
+}
+
+/** Returns the invitation's secret that the code belongs to. */
+export function proveTotp(ring: KeyRing, token: string, code: string, now: UnixMs) {
+  const proved = totpSecretsOf(ring, token).flatMap((secret) => {
+    const step = totpStepOf(secret, code, now);
+    return step === null ? [] : [{ secret, step }];
+  });
+  return proved[0];
 }
 
 /** Encrypts a TOTP secret for a person's row. Call it in the transaction that stores the secret. */
@@ -78,7 +93,7 @@ export async function sealTotp(tx: Sql, ring: KeyRing, personId: string, secret:
 }
 
 /** Decrypts a person's TOTP secret. Returns `null` if the person has none, or if no master key decrypts it. */
-export async function openTotp(
+async function openTotp(
   ring: KeyRing,
   { id, masterKeyId, totpSealed }: Pick<PersonFactors, 'id' | 'masterKeyId' | 'totpSealed'>,
 ): Promise<Buffer | null> {
@@ -86,6 +101,27 @@ export async function openTotp(
   const opened = await decryptCurrent(ring, { masterKeyId, sealed: totpSealed }, placeOf(id));
   return opened.kind === 'ok' ? opened.plain : null;
 }
+
+/** Accepts an app's code once. Returns `false` for any other text. */
+export async function takeTotp(
+  tx: Sql,
+  { keyRing, now }: { keyRing: KeyRing; now(): UnixMs },
+  person: PersonFactors,
+  code: string,
+): Promise<boolean> {
+  if (!TOTP_CODE.test(code)) return false;
+  const secret = await openTotp(keyRing, person);
+  const step = secret && totpStepOf(secret, code, now());
+  return step !== null && consumeTotpStep(tx, person.id, step);
+}
+
+/** Accepts the code for a time step, unless a code for the same or a later step was already used. Resets the failed attempts. */
+const consumeTotpStep = attemptOf(
+  'person-take-step',
+  `update people set totp_step = $2, misses = 0
+   where id = $1 and removed_at is null and totp_sealed is not null and (totp_step is null or totp_step < $2)`,
+  (id: string, step: number) => [id, step],
+);
 
 /**
  * Encrypts every TOTP secret with the current master key, in batches of 500, and renews the seals of rows whose seal was valid. `lost`
