@@ -9,8 +9,8 @@ import type { Html } from '../../web/html.ts';
 import { readJsonObject } from '../../web/json-body.ts';
 import { Problem } from '../../web/problem.ts';
 import { createTokenBuckets, type RateLimit, refuseLimited, type Verdict } from '../../web/rate-limit.ts';
-import { MAX_FIELD_CHARACTERS, type Question } from '../page/help.ts';
-import { renderPage } from '../page/page.ts';
+
+import { MAX_FIELD_CHARACTERS, type Question, renderPage } from '../page/page.ts';
 import { type Page, pageUrl } from '../page/page-state.ts';
 import { answerPage, type CheckoutDeps, DATA_HEADERS, findPage, originsOf, UNKNOWN_LINK } from '../page/register.ts';
 import { renderAnswer, renderLimited } from './answer.ts';

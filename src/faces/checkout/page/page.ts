@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { asTyped, formatAmount } from '../../../core/domain/money.ts';
-import { keyMode, type Network } from '../../../core/domain/network.ts';
+import { assertNever } from '../../../core/domain/assert-never.ts';
+import { comparePasted, readFee } from '../../../core/domain/lookup/pasted.ts';
+import { asTyped, formatAmount, microUsdt } from '../../../core/domain/money.ts';
+import type { Network } from '../../../core/domain/network.ts';
 import type { Policy } from '../../../core/domain/policy.ts';
 import { formatPrice, type Price } from '../../../core/domain/price.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -10,11 +12,9 @@ import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { type TextKey, type Words, wordsOf } from '../words/words.ts';
-import { openIf, type Question, renderForm, renderHelp } from './help.ts';
 import {
   confirmationsOf,
   isBlind,
-  isProofShown,
   isReadable,
   type LinkPage,
   lookOf,
@@ -26,12 +26,16 @@ import {
   shopStateOf,
 } from './page-state.ts';
 import {
+  copyTextsOf,
   ltr,
   renderCopyButton,
   renderCopyTransaction,
   renderIcon,
   renderMerchant,
+  renderProofLink,
   renderShortTransaction,
+  renderTestNotice,
+  trimZeros,
 } from './pieces.ts';
 import {
   newNonce,
@@ -42,7 +46,7 @@ import {
   renderReturn,
   renderSupport,
 } from './render-document.ts';
-import { NETWORK_NAMES, renderOwnWallet } from './wallets.ts';
+import { renderOwnWallet, renderWalletLinks } from './wallets.ts';
 
 /** What the payer entered, and the answer about a transaction. */
 export type Exchange = { question: Question; answer: Html | null };
@@ -99,19 +103,6 @@ ${readable && renderFind(readable, content('question'), exchange)}${part('help')
 ${part('rules')}${part('when')}${part('check')}</div>`;
 }
 
-/** Renders nothing on the main network. */
-export function renderTestNotice({
-  words,
-  invoice: { network },
-}: {
-  words: Words;
-  invoice: { network: Network };
-}): Html | null {
-  if (keyMode(network) === 'live') return null;
-  return html`<p class="notice">${words.say('testNetwork', { network: NETWORK_NAMES[network] })}</p>
-`;
-}
-
 /** The form is always shown, because payers who paid twice or too little also look for their payment. `question` depends on the state. */
 function renderFind(page: Page, question: Html, exchange: Exchange | null): Html {
   const { say } = page.words;
@@ -127,23 +118,6 @@ ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, {
 /** The return link is left out if the page has the button, which is the case for a paid invoice. */
 function renderFooter(page: Page): Html {
   return html`<footer>${renderSupport(page)}${renderReturn(page, 'link')}${renderProofLink(page)}</footer>`;
-}
-
-/** Renders a link for readers who verify the address with a key that the page doesn't know. The file name doesn't need to be translated. */
-export function renderProofLink(page: Page): Html | null {
-  const { network, address } = page.invoice;
-  if (!isProofShown(page) || page.site.proofOf(network, address) === null) return null;
-  return html`<p class="hint"><a href="${pageUrl(page, '/address-proof.json')}">${ltr('address-proof.json')}</a></p>`;
-}
-
-/** The script's texts for copying. */
-export function copyTextsOf({ text }: Words): Record<string, string> {
-  return {
-    copied: text('copied'),
-    selected: text('selected'),
-    copiedText: text('copiedText', { text: '{text}' }),
-    notCopied: text('notCopied'),
-  };
 }
 
 /** The script's texts about its connection. */
@@ -466,6 +440,74 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 function trx(sun: number): string {
   const tenths = Math.ceil(sun / 100_000);
   return tenths % 10 === 0 ? String(tenths / 10) : (tenths / 10).toFixed(1);
+}
+
+/** The raw text that a payer entered into a form, at most `MAX_FIELD_CHARACTERS`. */
+export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
+
+/** This is enough for the longest supported link to a block explorer. */
+export const MAX_FIELD_CHARACTERS = 500;
+
+/** Helps payers to avoid mistakes before they send money: an exchange's fee, and an address that malware has changed in the clipboard. */
+function renderHelp(page: Page, question: Question | null): Html {
+  const { words, invoice } = page;
+  const { say } = words;
+  const amount = asTyped(formatAmount(invoice.payableMicro));
+  const decimals = amount.length - amount.indexOf('.') - 1;
+  const fee = question?.field === 'fee' ? question.text : null;
+  const paste = question?.field === 'paste' ? question.text : null;
+  return html`${renderWalletLinks(page, amount)}<details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
+<p class="hint">${say('feeText', { amount: ltr(amount) })}</p>
+${renderForm(page, { field: 'fee', text: fee ?? '' }, { label: say('feeLabel'), button: say('feeButton') })}
+<p class="hint">${say('exchangeHint', { amount: ltr(amount), decimals })}</p>
+<div id="fee-answer" role="status">${fee === null ? null : answerFee(page, fee)}</div>
+</details>
+<details${openIf(paste !== null)}><summary>${say('pasteTitle')}</summary>
+<p class="hint">${say('pasteText')}</p>
+${renderForm(page, { field: 'paste', text: paste ?? '' }, { label: say('pasteLabel'), button: say('pasteButton') })}
+<div id="paste-answer" role="status">${paste === null ? null : answerPaste(page, paste)}</div>
+</details>`;
+}
+
+/** The `open` attribute of `<details>`. */
+function openIf(isOpen: boolean): Html | null {
+  return isOpen ? html` open` : null;
+}
+
+/** Renders a form with one field. It works without the script; the script inserts only the answer into the page. */
+function renderForm(page: Page, { field, text }: Question, words: { label: Html; button: Html }): Html {
+  const id = `${field}-field`;
+  const mode = field === 'fee' ? 'decimal' : 'text';
+  return html`<form method="post" action="${pageUrl(page, '/ask')}#${field}-answer">
+<label for="${id}">${words.label}</label>
+<div class="entry"><input id="${id}" name="${field}" value="${text}" dir="ltr" inputmode="${mode}" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="${MAX_FIELD_CHARACTERS}" required><button>${words.button}</button></div>
+</form>`;
+}
+
+function answerFee({ words, invoice }: Page, text: string): Html {
+  const feeMicro = readFee(text);
+  if (feeMicro === null) return html`<p class="notice">${words.say('feeInvalid')}</p>`;
+  const amount = ltr(asTyped(formatAmount(invoice.payableMicro)));
+  const total = asTyped(formatAmount(microUsdt(invoice.payableMicro + feeMicro)));
+  const shown = html`<strong id="total">${ltr(total)}</strong>`;
+  return html`<p>${words.say('feeResult', { total: shown, fee: ltr(trimZeros(formatAmount(feeMicro))), amount })}</p>
+${renderCopyButton(words, 'total', total)}
+<p class="hint">${words.say('feeCheck', { amount })}</p>`;
+}
+
+function answerPaste({ words, invoice }: Page, text: string): Html {
+  const { say } = words;
+  const kind = comparePasted(invoice.address, text);
+  switch (kind) {
+    case 'same':
+      return html`<p class="good">✓ ${say('pasteSame')}</p>`;
+    case 'other':
+      return html`<p class="notice">${say('pasteOther')}</p>`;
+    case 'no-address':
+      return html`<p class="notice">${say('pasteNoAddress')}</p>`;
+    default:
+      return assertNever(kind);
+  }
 }
 
 /** A merchant's branding settings. `logoUrl` is a `data:` URL. */

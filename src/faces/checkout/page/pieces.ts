@@ -1,8 +1,9 @@
-import type { Network } from '../../../core/domain/network.ts';
+import { keyMode, type Network } from '../../../core/domain/network.ts';
 import type { Brand } from '../../../core/store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
-import { type PageState, STATES } from './page-state.ts';
+import { isProofShown, type Page, type PageState, pageUrl, STATES } from './page-state.ts';
+import { NETWORK_NAMES } from './wallets.ts';
 
 /** Renders amounts, addresses and similar texts, which are left-to-right in every language and must not affect the words around them. */
 export function ltr(text: string | number): Html {
@@ -62,4 +63,34 @@ export function renderIcon(state: PageState): Html {
 /** Formats `1.500000` as `1.5`, for fees and differences, which people only read. Amounts to be sent keep all their digits. */
 export function trimZeros(amount: string): string {
   return amount.replace(/\.?0+$/, '');
+}
+
+/** Renders nothing on the main network. */
+export function renderTestNotice({
+  words,
+  invoice: { network },
+}: {
+  words: Words;
+  invoice: { network: Network };
+}): Html | null {
+  if (keyMode(network) === 'live') return null;
+  return html`<p class="notice">${words.say('testNetwork', { network: NETWORK_NAMES[network] })}</p>
+`;
+}
+
+/** Renders a link for readers who verify the address with a key that the page doesn't know. The file name doesn't need to be translated. */
+export function renderProofLink(page: Page): Html | null {
+  const { network, address } = page.invoice;
+  if (!isProofShown(page) || page.site.proofOf(network, address) === null) return null;
+  return html`<p class="hint"><a href="${pageUrl(page, '/address-proof.json')}">${ltr('address-proof.json')}</a></p>`;
+}
+
+/** The script's texts for copying. */
+export function copyTextsOf({ text }: Words): Record<string, string> {
+  return {
+    copied: text('copied'),
+    selected: text('selected'),
+    copiedText: text('copiedText', { text: '{text}' }),
+    notCopied: text('notCopied'),
+  };
 }

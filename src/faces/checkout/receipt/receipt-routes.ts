@@ -16,9 +16,17 @@ import type { CheckoutInvoice } from '../../../core/store/ledger/checkout.ts';
 import type { PayingTransfer } from '../../../core/store/ledger/payments.ts';
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
-import { copyTextsOf, renderProofLink, renderTestNotice } from '../page/page.ts';
 import { type Page, pageUrl, type Site } from '../page/page-state.ts';
-import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from '../page/pieces.ts';
+import {
+  copyTextsOf,
+  ltr,
+  renderCopyButton,
+  renderIcon,
+  renderMerchant,
+  renderProofLink,
+  renderTestNotice,
+  renderTransaction,
+} from '../page/pieces.ts';
 import { answerPage, type CheckoutDeps, DATA_HEADERS, findPage, UNKNOWN_LINK } from '../page/register.ts';
 import { renderDocument, renderHeader, renderSupport } from '../page/render-document.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
