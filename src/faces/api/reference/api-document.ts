@@ -55,24 +55,6 @@ export type Schema = {
 
 export type Operation = { method: string; path: string; details: OperationDetails };
 
-/** Groups the operations by tag, in document order, without tags that have no operations. */
-export function groupOperations({ tags, paths }: ApiDocument) {
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, details]): Operation => ({ method: method.toUpperCase(), path, details })),
-  );
-  return tags
-    .map((tag) => ({ tag, operations: operations.filter(({ details }) => details.tags.includes(tag.name)) }))
-    .filter((group) => group.operations.length > 0);
-}
-
-/** Operations with this tag are on a separate page below `/docs`. */
-export const APART = 'webhook-endpoints';
-
-/** Returns the link to an operation in the reference. */
-export function placeOf({ details }: Operation): string {
-  return `/docs${details.tags.includes(APART) ? `/${APART}` : ''}#${details.operationId}`;
-}
-
 /** Turns `#/components/schemas/Invoice` into `Invoice`. */
 export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);

@@ -4,13 +4,10 @@ import { type Constant, constantText, readAsset, sendCompressed } from '../../we
 import { betweenTags, type Html, html, rawHtml } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import {
-  APART,
   type ApiDocument,
-  groupOperations,
   nameOf,
   type Operation,
   type Parameter,
-  placeOf,
   resolveSchema,
   type Schema,
 } from './api-document.ts';
@@ -541,4 +538,22 @@ function double(text: string): string {
 
 function lines(...each: (string | false)[]): string {
   return each.filter((line) => line !== false).join('\n');
+}
+
+/** Groups the operations by tag, in document order, without tags that have no operations. */
+function groupOperations({ tags, paths }: ApiDocument) {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, details]): Operation => ({ method: method.toUpperCase(), path, details })),
+  );
+  return tags
+    .map((tag) => ({ tag, operations: operations.filter(({ details }) => details.tags.includes(tag.name)) }))
+    .filter((group) => group.operations.length > 0);
+}
+
+/** Operations with this tag are on a separate page below `/docs`. */
+const APART = 'webhook-endpoints';
+
+/** Returns the link to an operation in the reference. */
+function placeOf({ details }: Operation): string {
+  return `/docs${details.tags.includes(APART) ? `/${APART}` : ''}#${details.operationId}`;
 }
