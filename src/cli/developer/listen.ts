@@ -3,10 +3,8 @@ import {
   type ListenOptions,
   type ListenReport,
   listen,
-  listenSecret,
-  readListenKey,
+  readListenSecret,
   readListenSettings,
-  stateDirectory,
 } from '../../developer/listen/listen.ts';
 import { printable, printableJson } from '../../faces/operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
@@ -21,7 +19,7 @@ export async function runListen(
   const { env, note } = terminal;
   const named = { ...options, env, dataDir: () => loadConfig(terminal).dataDir };
   if (printSecret === true) {
-    const secret = listenSecret(await readListenKey(named));
+    const secret = await readListenSecret(named);
     terminal.print({ data: { secret }, text: secret });
     return;
   }
@@ -29,7 +27,7 @@ export async function runListen(
   const { signal = stopSignal(130), pollMs } = control;
   const report = terminal.json ? printRecord : printLine;
   const reporting = { report: (each: ListenReport) => report(terminal, each), note };
-  await listen(settings, { stateDir: stateDirectory(env), signal, pollMs, ...reporting });
+  await listen(settings, { env, signal, pollMs, ...reporting });
 }
 
 function printRecord({ stdout }: Terminal, report: ListenReport): void {

@@ -1,16 +1,14 @@
 import { AppError } from '../../core/domain/errors.ts';
 import { fillSandbox, MOST_FILLED } from '../../developer/sandbox/fill/fill-sandbox.ts';
-import { type PayOptions, payInvoice, refuseNeedlessSecond } from '../../developer/sandbox/pay-invoice.ts';
+import { type PayOptions, payInvoice } from '../../developer/sandbox/pay-invoice.ts';
 import { type InvoiceOptions, readTrigger, trigger } from '../../developer/trigger/trigger.ts';
 import { clip, FieldError, printableJson } from '../../faces/operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
-
 import { withDatabase } from '../terminal/with-database.ts';
 
 export async function printPayment(terminal: Terminal, options: PayOptions): Promise<Result> {
-  refuseNeedlessSecond(options);
-  const data = await payInvoice(loadConfig(terminal).dataDir, options);
+  const data = await payInvoice(() => loadConfig(terminal).dataDir, options);
   const { sent, invoices, outcome } = data;
   return {
     data,

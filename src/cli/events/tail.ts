@@ -3,7 +3,6 @@ import { EVENT_TYPE_WIDTH } from '../../core/domain/event.ts';
 import { printable, printableJson } from '../../faces/operator/input/problems.ts';
 import { readTail, tailEvents } from '../../faces/operator/subjects/events.ts';
 import { cliActor, type Terminal } from '../terminal/terminal.ts';
-
 import { withDatabase } from '../terminal/with-database.ts';
 
 export type TailOptions = { project?: string | undefined; follow: boolean } & Parameters<typeof readTail>[0];

@@ -6,11 +6,9 @@ import {
   checkSeals,
   type SealsView,
   sealLedger,
-  selectChangedRow,
 } from '../../faces/operator/ledger/seal-ledger.ts';
 import { confirm } from '../terminal/ask-person.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
-
 import { withDatabase } from '../terminal/with-database.ts';
 
 type Options = { check?: boolean; accept?: string; yes?: boolean; by?: string };
@@ -47,12 +45,11 @@ async function printAccepted(terminal: Terminal, name: string, options: Options)
   const actor = cliActor(terminal, options.by);
   const data = await withDatabase(
     terminal,
-    async (deps) => {
-      const row = await selectChangedRow(deps, name);
-      terminal.note(describeRow(row));
-      if (options.yes !== true) await confirm(terminal, QUESTION);
-      return acceptRow(deps, actor, row);
-    },
+    (deps) =>
+      acceptRow(deps, actor, name, async (row) => {
+        terminal.note(describeRow(row));
+        if (options.yes !== true) await confirm(terminal, QUESTION);
+      }),
     AS_OWNER,
   );
   return {

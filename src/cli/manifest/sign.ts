@@ -13,7 +13,6 @@ import {
   checkExpansion,
   type ManifestView,
   makeSigningKey,
-  openSigningKey,
   readManifestFile,
   readUnsigned,
   signManifest,
@@ -60,8 +59,7 @@ export async function printSigned(terminal: Terminal, draft: string, options: Si
   const path = resolve(output);
   const sign = async () => {
     const passphrase = await readPassphrase(terminal, options, false);
-    const privateKey = await openSigningKey({ path: resolve(key ?? ''), passphrase });
-    return signManifest(unsigned, { path, privateKey });
+    return signManifest(unsigned, path, { path: resolve(key ?? ''), passphrase });
   };
   const data =
     signature === undefined

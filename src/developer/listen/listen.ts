@@ -80,10 +80,10 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   return { server, ...key, forwardTo, types, after: from };
 }
 
-/** Returns the key that `--print-secret` derives the secret from, without asking a server. */
-export async function readListenKey(options: ListenOptions & Surroundings): Promise<string> {
+/** Returns the secret that `--print-secret` shows, without asking a server. */
+export async function readListenSecret(options: ListenOptions & Surroundings): Promise<string> {
   const key = namedKey(options) ?? (await findSandboxFile(options.dataDir()))?.apiKey ?? null;
-  return readTestKey(key, 'no sandbox is running on this data directory').apiKey;
+  return secretOf(readTestKey(key, 'no sandbox is running on this data directory').apiKey);
 }
 
 function namedKey({ apiKey, env }: ListenOptions & Surroundings): string | null {
@@ -153,9 +153,9 @@ export type ListenReport =
   | { kind: 'listening'; server: string; keyId: string; forwardTo: string; secret: string }
   | ({ kind: 'event'; at: string } & ShownEvent & Omit<Answered, 'kind'> & { before: string | null });
 
-/** `note` receives additional information for people. `stateDir` stores the last event that was forwarded. */
+/** `note` receives additional information for people. `env` says where to store the last event that was forwarded. */
 type ListenControl = {
-  stateDir: string;
+  env: NodeJS.ProcessEnv;
   signal: AbortSignal;
   report(report: ListenReport): void;
   note(text: string): void;
@@ -177,10 +177,10 @@ const UNANSWERED = { firstMs: 250, longestMs: 5000 };
  */
 export async function listen(settings: ListenSettings, control: ListenControl): Promise<void> {
   const { server, apiKey, keyId, forwardTo } = settings;
-  const state = await openListenState(control.stateDir, { server, keyId, forwardTo: forwardTo.href });
+  const state = await openListenState(stateDirectory(control.env), { server, keyId, forwardTo: forwardTo.href });
   const dispatcher = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const feed = createFeedReader({ server, apiKey, dispatcher }, control);
-  const run: Run = { settings, control, state, dispatcher, feed, secret: listenSecret(apiKey) };
+  const run: Run = { settings, control, state, dispatcher, feed, secret: secretOf(apiKey) };
   try {
     control.report({ kind: 'listening', server, keyId, forwardTo: forwardTo.href, secret: run.secret });
     await follow(run, await begin(run));
@@ -194,7 +194,7 @@ export async function listen(settings: ListenSettings, control: ListenControl): 
 }
 
 /** The secret is derived from the key, so it's the same at every start and on every machine with that key. */
-export function listenSecret(apiKey: string): string {
+function secretOf(apiKey: string): string {
   return formatSecret(createHmac('sha256', apiKey).update('quittance listen v1').digest());
 }
 
@@ -381,7 +381,7 @@ type Route = { server: string; keyId: string; forwardTo: string };
 type ListenState = Awaited<ReturnType<typeof openListenState>>;
 
 /** Returns the state directory according to the XDG base directory specification, which treats a relative path as unset. */
-export function stateDirectory(env: NodeJS.ProcessEnv): string {
+function stateDirectory(env: NodeJS.ProcessEnv): string {
   const given = env['XDG_STATE_HOME'] ?? '';
   const base = isAbsolute(given) ? given : join(env['HOME'] || homedir(), '.local/state');
   return join(base, 'quittance/listen');

@@ -29,12 +29,6 @@ export type PayOptions = {
   withInvoice: string | null;
 };
 
-/** Throws `INVALID_ARGUMENT`. */
-export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): void {
-  if (scenario === 'two-in-one' || withInvoice === null) return;
-  throw new AppError('INVALID_ARGUMENT', `--with works only with --scenario two-in-one, not with ${scenario}`);
-}
-
 type PaymentView = {
   scenario: Scenario;
   /** The names of the invoices in messages: the requested one, and the second one in `two-in-one`. */
@@ -45,9 +39,13 @@ type PaymentView = {
   orphaned?: OrphanedPayment;
 };
 
-/** Pays an invoice on the network of a data directory's sandbox, in one of the ways in which people pay. */
-export async function payInvoice(dataDir: string, options: PayOptions): Promise<PaymentView> {
-  return withSandbox(dataDir, (sandbox) => payWith(sandbox, options));
+/** Pays an invoice on the network of a data directory's sandbox, in one of the ways in which people pay. Throws `INVALID_ARGUMENT`. */
+export async function payInvoice(dataDir: () => string, options: PayOptions): Promise<PaymentView> {
+  const { scenario, withInvoice } = options;
+  if (scenario !== 'two-in-one' && withInvoice !== null) {
+    throw new AppError('INVALID_ARGUMENT', `--with works only with --scenario two-in-one, not with ${scenario}`);
+  }
+  return withSandbox(dataDir(), (sandbox) => payWith(sandbox, options));
 }
 
 /** Like `payInvoice`, but for a sandbox that is already open. */

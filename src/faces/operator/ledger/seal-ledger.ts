@@ -97,7 +97,7 @@ const LOOKS_LIKE = {
 };
 
 /** Finds a row by `TABLE:ID`, the form used in alarms and seal checks. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`. */
-export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string): Promise<ChangedRow> {
+async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string): Promise<ChangedRow> {
   const [table = '', id = ''] = [name.slice(0, name.indexOf(':')), name.slice(name.indexOf(':') + 1)];
   const source = SEALED_ROWS.find(({ tables }) => tables.some((each) => each.name === table));
   const place = source?.tables.findIndex((each) => each.name === table) ?? 0;
@@ -137,10 +137,18 @@ function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
 }
 
 /**
- * Accepts a row in the state that the person has seen: seals it again, records its current state, or records that it was deleted. Throws
- * `CONFLICT` if it has changed since then.
+ * Accepts a row (`TABLE:ID`) in the state that `review` shows to a person: seals it again, records its current state, or records that it was
+ * deleted. Throws `INVALID_ARGUMENT`, `NOT_FOUND`, the errors of `review`, or `CONFLICT` if the row has changed since then.
  */
-export async function acceptRow({ db, now }: AcceptRowDeps, actor: Actor, row: ChangedRow): Promise<AcceptedRowView> {
+export async function acceptRow(
+  deps: AcceptRowDeps,
+  actor: Actor,
+  name: string,
+  review: (row: ChangedRow) => Promise<void>,
+): Promise<AcceptedRowView> {
+  const { db, now } = deps;
+  const row = await selectChangedRow(deps, name);
+  await review(row);
   const { table, id, was, source, judged } = row;
   const sealer = await requireSealer(db);
   await db.transaction(async (tx) => {

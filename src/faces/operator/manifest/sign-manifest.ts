@@ -128,7 +128,7 @@ export async function makeSigningKey({ path, passphrase }: KeyFile) {
 }
 
 /** Reads the 32 bytes of a key that `makeSigningKey` created. Throws `INVALID_ARGUMENT`. */
-export async function openSigningKey({ path, passphrase }: KeyFile): Promise<Uint8Array> {
+async function openSigningKey({ path, passphrase }: KeyFile): Promise<Uint8Array> {
   const wrong = (reason: Text, cause?: unknown) =>
     new AppError('INVALID_ARGUMENT', say`${{ field: 'key' }} ${quoteWhole(path)} ${reason}`, { cause });
   const text = await readFile(path, 'latin1').catch((error: NodeJS.ErrnoException) => {
@@ -172,12 +172,9 @@ export async function readUnsigned(draft: string, previous: string | undefined):
   return { file, previous: before, changes: describeChanges(before?.manifest ?? null, file.manifest) };
 }
 
-/** Signs a reviewed draft and writes it with its existing signatures. Throws `CONFLICT`. */
-export async function signManifest(
-  { file: { manifest, signatures, head } }: Unsigned,
-  { path, privateKey }: { path: string; privateKey: Uint8Array },
-): Promise<SignedView> {
-  return write(path, { manifest, signatures, head }, signHead(head.text, privateKey));
+/** Signs a reviewed draft and writes it with its existing signatures. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
+export async function signManifest({ file }: Unsigned, path: string, key: KeyFile): Promise<SignedView> {
+  return write(path, file, signHead(file.head.text, await openSigningKey(key)));
 }
 
 /** Adds a signature that `ssh-keygen -Y sign` made over the manifest's head, and writes the result. Throws `MANIFEST_REFUSED`. */
