@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { encodeId, timeOfId, uuidV7 } from '../../core/domain/ids.ts';
 import { unixMs } from '../../core/domain/time.ts';
 import type { Notification } from '../../core/store/outbox/notifications.ts';
-import { composeNotification } from './message.ts';
+import { composeNotification } from './notifier.ts';
 
 const HERE = { name: 'pay.example.com', consoleUrl: 'https://console.example.com' };
 const NOW = unixMs(1_790_000_000_000);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { alarmRow } from '../../core/domain/alarm-kinds.ts';
 import { encodeId, uuidV7 } from '../../core/domain/ids.ts';
 import { asSum, formatAmount, microUsdt } from '../../core/domain/money.ts';
@@ -41,9 +42,8 @@ import {
 } from '../../core/store/outbox/notify-channels.ts';
 import { createWebhookSender } from '../../core/webhooks/send.ts';
 import { openTarget } from './channel-target.ts';
-import { composeNotification, type Installation, oneLine } from './message.ts';
 import { isQuiet, localTime } from './quiet-hours.ts';
-import { ATTEMPT_MS, type Attempt, type SendDeps, sendMessage } from './send-message.ts';
+import { ATTEMPT_MS, type Attempt, clipText, type Message, type SendDeps, sendMessage } from './send-message.ts';
 
 export type NotifierOptions = {
   db: Database;
@@ -495,4 +495,59 @@ export function createChannelPace(elapsedMs: () => number) {
       else digestAtMs = elapsedMs();
     },
   };
+}
+
+/** The installation that sends the message. `name` is the host of its payers' pages. A field is `null` if it isn't configured. */
+type Installation = { name: string | null; consoleUrl: string | null };
+
+/** Replaces text that someone else has written to the outbox. */
+const INSERTED =
+  'Quittance did not write this message: someone inserted it directly into the database. See "row-changed" in docs/reference/alarms.md';
+/** A digest lists this many notifications and counts all others. */
+const MAX_NAMED = 20;
+
+/** Composes one message from one or more notifications. It contains the name of the installation and a link to its console. */
+export function composeNotification(rows: readonly Notification[], installation: Installation): Message {
+  const { name, consoleUrl } = installation;
+  const { title, text, ...message } = composeWords(rows);
+  const [only] = rows.length === 1 ? rows : [];
+  const link =
+    consoleUrl === null ? '' : `\n\nIn the console: ${consoleUrl}${only === undefined ? '/' : pageOf(only.about)}`;
+  return { ...message, title: name === null ? title : `${name}: ${title}`, text: text + link };
+}
+
+/** Returns the console page about `alarm:…`, `transfer:…`, `owner:…` or `summary:…`. Ids are UUIDs. */
+function pageOf(about: string): string {
+  const [subject, id = ''] = about.split(':');
+  if (subject === 'transfer' && UUID.test(id)) return `/unmatched/${encodeId('trf', id)}`;
+  return { alarm: '/chain', owner: '/settings/people' }[subject ?? ''] ?? '/';
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function composeWords(rows: readonly Notification[]): Message {
+  const [first] = rows;
+  if (first === undefined) throw new RangeError('a message needs at least one notification');
+  const titles = rows.map(({ seal, title }) => (seal ? title : 'Message not written by Quittance'));
+  const items = rows.map(({ about, phase }, index) => ({ about, phase, title: titles[index] ?? '' }));
+  const isUrgent = rows.some((row) => row.isUrgent);
+  if (rows.length === 1)
+    return { id: first.id, title: titles[0] ?? '', text: first.seal ? first.body : INSERTED, isUrgent, items };
+  const more = rows.length - MAX_NAMED;
+  const lines = titles.slice(0, MAX_NAMED).map((title) => `- ${title}`);
+  const rest = more > 0 ? [`… and ${more} more`] : [];
+  const text = [...lines, ...rest, '', 'To see all open alarms: quittance chain status'].join('\n');
+  return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
+}
+
+/** Derives a UUID from all ids. The UUID contains the timestamp of the first id. */
+function idOfDigest(rows: readonly Notification[]): string {
+  const ids = rows.map(({ id }) => id).sort();
+  const hash = createHash('sha256').update(ids.join()).digest('hex');
+  return `${ids[0]?.slice(0, 15)}${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
+}
+
+/** Turns a text into one line without control characters. */
+function oneLine(text: string, max: number): string {
+  return clipText(text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim(), max);
 }

@@ -3,12 +3,29 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { encodeId } from '../../core/domain/ids.ts';
 import { toIso, type UnixMs } from '../../core/domain/time.ts';
+import type { Notification } from '../../core/store/outbox/notifications.ts';
 import { redactAnswer, refusePage } from '../../core/webhooks/redact.ts';
 import { explainError, type WebhookSender } from '../../core/webhooks/send.ts';
 import { signWebhook } from '../../core/webhooks/sign.ts';
 import { checkAddresses, createCheckedLookup, type LookupAll } from '../../core/webhooks/target.ts';
 import type { HttpTarget, MailTarget, Target } from './channel-target.ts';
-import { clipText, type Message } from './message.ts';
+
+/**
+ * A message is a notification, or a digest of several. A retry has the same `id`, and a message with different content has a different one.
+ */
+export type Message = {
+  id: string;
+  title: string;
+  text: string;
+  isUrgent: boolean;
+  items: readonly { about: string; phase: Notification['phase'] | 'test'; title: string }[];
+};
+
+/** Shortens a text to a number of characters, without splitting a character. */
+export function clipText(text: string, max: number): string {
+  const characters = [...text];
+  return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
+}
 
 /** The result of one attempt. `error` consists of a class, a colon, and a description of the failure in plain words, without secrets. */
 export type Attempt =
