@@ -29,12 +29,11 @@ import {
   copyTextsOf,
   ltr,
   renderCopyButton,
-  renderCopyTransaction,
   renderIcon,
   renderMerchant,
   renderProofLink,
-  renderShortTransaction,
   renderTestNotice,
+  renderTransaction,
   trimZeros,
 } from './pieces.ts';
 import {
@@ -569,3 +568,13 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 
 /** Replaces the QR code and has the same size. */
 const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="222" height="222" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;
+
+/** Renders `0ca1…0ca1`, linked to the block explorer. */
+function renderShortTransaction(network: Network, txId: string): Html {
+  return renderTransaction(network, txId, `${txId.slice(0, 4)}…${txId.slice(-4)}`);
+}
+
+/** Renders a button that copies the whole transaction id. On paper, the id itself is printed instead. */
+function renderCopyTransaction(words: Words, txId: string, from: 'transaction' | 'second'): Html {
+  return html`<bdi class="unseen" id="${from}" dir="ltr" aria-hidden="true">${txId}</bdi>${renderCopyButton(words, from, txId)}`;
+}

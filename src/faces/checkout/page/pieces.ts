@@ -25,16 +25,6 @@ export function renderTransaction(network: Network, txId: string, shown = txId):
   return explorer === null ? ltr(shown) : html`<a href="${explorer}${txId}" rel="noreferrer">${ltr(shown)}</a>`;
 }
 
-/** Renders `0ca1…0ca1`, linked to the block explorer. */
-export function renderShortTransaction(network: Network, txId: string): Html {
-  return renderTransaction(network, txId, `${txId.slice(0, 4)}…${txId.slice(-4)}`);
-}
-
-/** Renders a button that copies the whole transaction id. On paper, the id itself is printed instead. */
-export function renderCopyTransaction(words: Words, txId: string, from: 'transaction' | 'second'): Html {
-  return html`<bdi class="unseen" id="${from}" dir="ltr" aria-hidden="true">${txId}</bdi>${renderCopyButton(words, from, txId)}`;
-}
-
 /** Renders the merchant's name, which may be written in another script. */
 export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
   return html`<bdi>${name}</bdi>`;

@@ -34,7 +34,8 @@ export type DescribedEvent = { event: ExplainedEvent; deliveries: readonly Descr
 export type DescribedDelivery = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
 
 /** No one would read longer lists. */
-export const [MAX_SHOWN, MAX_EVENTS, MAX_DELIVERIES] = [20, 60, 60];
+export const [MAX_SHOWN, MAX_EVENTS] = [20, 60];
+const MAX_DELIVERIES = 60;
 /** The limit for each delivery. A schedule has 12 attempts, and up to 240 while the endpoint fails. */
 const MAX_ATTEMPTS = 60;
 
