@@ -9,6 +9,7 @@ import { newEvent } from '../../core/domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../core/domain/ids.ts';
 import { unixMs } from '../../core/domain/time.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
+import { asObject, parseObject } from '../../core/runtime/parse-object.ts';
 import { requestClaim } from '../../core/store/ledger/checkout.ts';
 import { recordEvents } from '../../core/store/outbox/events.ts';
 import { listWebhookEndpoints } from '../../core/store/outbox/webhook-endpoints.ts';
@@ -22,7 +23,7 @@ import { resolveTransfers, refundTransfer as tieRefund } from '../../faces/opera
 import { enableEndpoint } from '../../faces/operator/subjects/webhook-sending.ts';
 import { addEndpoint, listEndpoints, updateEndpoint } from '../../faces/operator/subjects/webhooks.ts';
 import type { Config } from '../../server/config/config.ts';
-import { createFeedReader, type FeedEvent, followFrom, pause, type Until } from '../listen/follow-feed.ts';
+import { createFeedReader, type FeedReader, PAGE, pause, readEvent } from '../listen/follow-feed.ts';
 import { findPayable, letExpire, orderInvoice, orphanPayment, type Payable } from '../sandbox/find-payable.ts';
 import { sendPayment } from '../sandbox/pay-invoice.ts';
 import { type Sandbox, withSandbox } from '../sandbox/sandbox-file.ts';
@@ -294,4 +295,35 @@ async function whileConfirming(
     'SANDBOX_REFUSED',
     `no payment was seen CONFIRMING before its block became irreversible, in ${MAX_TRIES} tries: is the machine very busy?`,
   );
+}
+
+/** An event from the feed: its bytes as text, and its parsed content. */
+type FeedEvent = { id: string; type: string; data: Record<string, unknown>; body: string };
+
+/** Waits for a matching event in the feed. */
+type Until = (isIt: (event: FeedEvent) => boolean) => Promise<FeedEvent>;
+
+const FEED_POLL_MS = 100;
+
+/** Returns a function that waits for a matching event. It checks each event from now on exactly once. */
+async function followFrom(feed: FeedReader, signal: AbortSignal): Promise<Until> {
+  let { latest: cursor } = await feed.read(null, 1);
+  return async (isIt) => {
+    for (;;) {
+      const page = await feed.read(cursor, PAGE);
+      for (const bytes of page.events) {
+        const event = toEvent(bytes);
+        cursor = event.id;
+        if (isIt(event)) return event;
+      }
+      if (!page.hasMore) await pause(FEED_POLL_MS, signal);
+    }
+  };
+}
+
+function toEvent(bytes: Uint8Array): FeedEvent {
+  const event = readEvent(bytes);
+  if (event === null) throw new AppError('SANDBOX_REFUSED', 'the sandbox feed contains something that is not an event');
+  const body = Buffer.from(bytes).toString();
+  return { id: event.id, type: event.type, data: asObject(parseObject(body)['data']), body };
 }
