@@ -150,20 +150,6 @@ export class Problem extends Error {
   }
 }
 
-/** The body of an error response (RFC 9457). */
-export function problemBody(problem: Problem, publicUrl: string, requestId: string): Record<string, unknown> {
-  const { status, title } = PROBLEMS[problem.code];
-  return {
-    type: `${publicUrl}/docs/errors#${problem.code}`,
-    title,
-    status,
-    code: problem.code,
-    detail: problem.message,
-    requestId,
-    ...problem.extensions,
-  };
-}
-
 /** How long a client should wait if the service is unavailable: about as long as a database failover takes. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 

@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Fastify from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError, isDatabaseUnavailable, shortageBehind } from '../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../core/domain/ids.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
@@ -12,7 +11,7 @@ import { boundConnections } from './bound-connections.ts';
 import { type Client, proxiesOf, readClients } from './client-address.ts';
 import { ANSWER_HEADERS, headerValues } from './headers.ts';
 import { LIMITS } from './load-gate.ts';
-import { Problem, problemBody, problemOf, unavailable } from './problem.ts';
+import { PROBLEMS, Problem, problemOf, unavailable } from './problem.ts';
 import { notesOf } from './request-notes.ts';
 import { shedLoad } from './shed-load.ts';
 
@@ -506,4 +505,18 @@ function write({ code }: ClientError, { publicUrl, newRequestId }: Deps): string
     ...Object.entries(ANSWER_HEADERS).map(([name, value]) => `${name}: ${value}`),
   ];
   return `HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`;
+}
+
+/** The body of an error response (RFC 9457). */
+function problemBody(problem: Problem, publicUrl: string, requestId: string): Record<string, unknown> {
+  const { status, title } = PROBLEMS[problem.code];
+  return {
+    type: `${publicUrl}/docs/errors#${problem.code}`,
+    title,
+    status,
+    code: problem.code,
+    detail: problem.message,
+    requestId,
+    ...problem.extensions,
+  };
 }
