@@ -656,7 +656,7 @@ create table ledger_proofs (
 CREATE TRIGGER ledger_proofs_are_kept BEFORE DELETE OR TRUNCATE ON ledger_proofs FOR EACH STATEMENT EXECUTE FUNCTION keep_ledger_rows();
 CREATE TRIGGER ledger_proofs_keep_what_they_are BEFORE UPDATE ON ledger_proofs FOR EACH ROW EXECUTE FUNCTION keep_columns('mac');
 
--- Written by src/faces/operator/subjects/project-settings.ts
+-- Written by src/faces/operator/subjects/projects.ts
 create table logos (
   content bytea not null,
   created_at timestamp with time zone not null default now(),

@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/core/runtime/metrics.ts';
 import { pooledRandom } from '../../src/core/runtime/random.ts';
 import { openDatabase } from '../../src/core/store/db/database.ts';
 import { registerLogos } from '../../src/faces/checkout/page/register.ts';
-import { insertLogo } from '../../src/faces/operator/subjects/project-settings.ts';
+import { insertLogo } from '../../src/faces/operator/subjects/projects.ts';
 import { createServer } from '../../src/faces/web/server.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestDatabase } from '../support/postgres.ts';

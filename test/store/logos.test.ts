@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findLogo } from '../../src/core/store/ledger/logos.ts';
-import { insertLogo } from '../../src/faces/operator/subjects/project-settings.ts';
+import { insertLogo } from '../../src/faces/operator/subjects/projects.ts';
 import { databaseOfTest } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 

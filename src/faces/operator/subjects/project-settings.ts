@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { contactProblem, readEmbedOrigins, readReturnUrl } from '../../../core/domain/brand/brand.ts';
 import { parseColour } from '../../../core/domain/brand/colour.ts';
 import { MAX_LOGO_BYTES, readLogo } from '../../../core/domain/brand/logo.ts';
@@ -9,27 +8,12 @@ import { formatAmount, type MicroUsdt, parseAmount } from '../../../core/domain/
 import { keyMode, NETWORKS, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy, surchargeOf } from '../../../core/domain/policy.ts';
 import type { Static, Type } from '../../../core/runtime/type.ts';
-import type { Sql } from '../../../core/store/db/database.ts';
-import { statement } from '../../../core/store/db/statement.ts';
 import type { Logo } from '../../../core/store/ledger/logos.ts';
 import type { ProjectSettings } from '../../../core/store/ledger/projects.ts';
 import { clip, detectSecret, detectSecretInNote, fieldProblem, nameProblem } from '../input/problems.ts';
 import { parseDuration } from '../input/readers.ts';
 import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
-
-const insert = statement(
-  'logo-insert',
-  {},
-  'insert into logos (id, type, content) values ($1, $2, $3) on conflict (id) do nothing',
-);
-
-/** Stores a logo. A logo's id is the first 32 hex characters of the SHA-256 of its bytes. */
-export async function insertLogo(db: Sql, { type, content }: Logo): Promise<string> {
-  const id = createHash('sha256').update(content).digest('hex').slice(0, 32);
-  await db.run(insert, [id, type, content]);
-  return id;
-}
 
 const NAME = ['<name>', 'shop name, which payers see: 1 to 100 characters'] as const;
 const LIFETIME = ['<duration>', 'time that payers have to pay an invoice: 5m to 30d'] as const;
@@ -208,15 +192,6 @@ export function linkProblems(wanted: WantedSettings, network: Network): FieldPro
   return (['returnUrl', 'embedOrigins'] as const)
     .filter((name) => /(?:^| )http:/.test(wanted[name] ?? ''))
     .map((name) => fieldProblem(name, reason));
-}
-
-/** Stores the new logo, and replaces the logo in the settings with its id. */
-export async function storeLogo<Wanted extends WantedSettings>(
-  db: Sql,
-  { logo, ...settings }: Wanted,
-): Promise<Omit<Wanted, 'logo'> & { logoId?: string | null }> {
-  if (logo === undefined) return settings;
-  return { ...settings, logoId: logo === null ? null : await insertLogo(db, logo) };
 }
 
 /** `prices` is the number of different amounts. The default is 1, because a single amount needs the most addresses. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { accentPalette } from '../../../core/domain/brand/colour.ts';
 import { addressNeed } from '../../../core/domain/capacity.ts';
 import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
@@ -13,10 +14,10 @@ import { resolveAlarms } from '../../../core/store/chain/alarms.ts';
 import type { OwnRule } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
-import { count } from '../../../core/store/db/statement.ts';
+import { count, statement } from '../../../core/store/db/statement.ts';
 import { listAccountKeys } from '../../../core/store/ledger/account-keys.ts';
 import { countAddresses, countAddressesByProject } from '../../../core/store/ledger/addresses.ts';
-import { findLogo } from '../../../core/store/ledger/logos.ts';
+import { findLogo, type Logo } from '../../../core/store/ledger/logos.ts';
 import {
   findProject,
   insertProject,
@@ -62,9 +63,30 @@ import {
   readExpected,
   readSettings,
   settings,
-  storeLogo,
   type WantedSettings,
 } from './project-settings.ts';
+
+const insertLogoRow = statement(
+  'logo-insert',
+  {},
+  'insert into logos (id, type, content) values ($1, $2, $3) on conflict (id) do nothing',
+);
+
+/** Stores a logo. A logo's id is the first 32 hex characters of the SHA-256 of its bytes. */
+export async function insertLogo(db: Sql, { type, content }: Logo): Promise<string> {
+  const id = createHash('sha256').update(content).digest('hex').slice(0, 32);
+  await db.run(insertLogoRow, [id, type, content]);
+  return id;
+}
+
+/** Stores the new logo, and replaces the logo in the settings with its id. */
+async function storeLogo<Wanted extends WantedSettings>(
+  db: Sql,
+  { logo, ...settings }: Wanted,
+): Promise<Omit<Wanted, 'logo'> & { logoId?: string | null }> {
+  if (logo === undefined) return settings;
+  return { ...settings, logoId: logo === null ? null : await insertLogo(db, logo) };
+}
 
 /** `maxSurcharge` is USDT as a decimal string. `null` means that there's no limit, or that the setting isn't set. */
 const shown = {
