@@ -1,14 +1,14 @@
-import Schema from 'typebox/schema';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
+import Schema from 'typebox/schema';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
-import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { insertOutgoing, insertTransfers, type NewTransfer } from '../../src/core/payments/record-transfers.ts';
+import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { insertProject } from '../../src/core/store/ledger/projects.ts';
 import { resolveTransfers } from '../../src/faces/operator/subjects/transfer-decisions.ts';
 import { listTransfers, showTransfers } from '../../src/faces/operator/subjects/transfers.ts';

@@ -3,14 +3,19 @@ import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-const TEST = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 
-/** Files that only run some of their cases in `npm test`. */
-const shortened = readdirSync(TEST, { recursive: true, encoding: 'utf8' }).filter(
-  (path) =>
-    path.endsWith('.test.ts') &&
-    /everyCase|longTest|someCases|withVariants/.test(readFileSync(join(TEST, path), 'utf8')),
-);
+/** Files that only run some of their tests in `npm test`. */
+const shortened = ['src', 'test']
+  .flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  )
+  .filter(
+    (path) =>
+      path.endsWith('.test.ts') &&
+      !path.includes('node_modules') &&
+      /everyCase|longTest|someCases|withVariants/.test(readFileSync(join(ROOT, path), 'utf8')),
+  );
 
 /**
  * `npm run test:long` runs every kind of fault in every place, every pair of kinds, simulated days, killed processes, and slow tests. Each

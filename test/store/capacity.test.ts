@@ -6,11 +6,7 @@ import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
 import { codeWords, type Policy, wordRange } from '../../src/core/domain/policy.ts';
 import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
-import {
-  findCapacityProject,
-  findRecentUse,
-  measureCapacity,
-} from '../../src/core/payments/measure-capacity.ts';
+import { findCapacityProject, findRecentUse, measureCapacity } from '../../src/core/payments/measure-capacity.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { saveProject } from '../../src/core/store/ledger/projects.ts';
 import { listReserved } from '../../src/faces/operator/subjects/capacity.ts';

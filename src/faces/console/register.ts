@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { createTally } from '../../core/runtime/log-throttle.ts';
+import { createTally } from '../../core/runtime/log.ts';
 import { createJobs } from '../operator/subjects/jobs.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
