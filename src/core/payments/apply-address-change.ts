@@ -23,8 +23,7 @@ import { isAsSealed, listColumns, maybeText, type Row, text } from '../store/db/
 import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
 import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
 import { lockProject, type Project } from '../store/ledger/projects.ts';
-import { guardWhileLeading, type Leading } from './leading.ts';
-import { whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, whileLeading } from './watching.ts';
 
 const columns = {
   id: 'uuid',

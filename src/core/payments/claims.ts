@@ -14,8 +14,8 @@ import { SEALED_CLAIM, SEALED_INVOICE, SEALED_TRANSFER } from '../store/db/seale
 import { count, group, hex, isAsSealed, listColumns, maybe, micro, type Row, text } from '../store/db/statement.ts';
 import { payableAfter, stands } from '../store/ledger/standing.ts';
 import { insertEvents } from '../store/outbox/events.ts';
-import { guardWhileLeading, type Leading } from './leading.ts';
 import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.ts';
+import { guardWhileLeading, type Leading } from './watching.ts';
 
 // A claim is created when an invoice's payer looks up an unmatched transfer to the invoice's address. It doesn't credit anything. The page
 // says that the money arrived, the shop gets the event `transfer.claimed`, and operators see the transfer at the top of the unmatched

@@ -12,9 +12,8 @@ import { SEALED_EVENT, SEALED_TRANSFER } from '../store/db/sealed-tables.ts';
 import { count, hex, isAsSealed, listColumns, maybe, micro, type Row, text } from '../store/db/statement.ts';
 import { isOfStatement, isTimeout } from '../store/db/unavailable.ts';
 import { insertEvents } from '../store/outbox/events.ts';
-import { guardWhileLeading, type Leading, takeEach } from './leading.ts';
 import { diagnoseTransfers } from './mismatch/diagnose-transfers.ts';
-import { whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 type Telling = Leading & { random(bytes: number): Uint8Array };
 

@@ -13,8 +13,7 @@ import { answerOf, commandOf, rowOf, rowsOf } from '../store/db/rows-of.ts';
 import { micro, type Row, text } from '../store/db/statement.ts';
 import { isInUse } from '../store/ledger/addresses.ts';
 import { adviseAddresses, countReserved, createRelief, type Relief } from './derive-addresses.ts';
-import { type Leading, loopWhileLeading } from './leading.ts';
-import { whileLeading } from './watching.ts';
+import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used7Days' | 'used30Days' | 'countedSince'>;
 

@@ -16,10 +16,9 @@ import {
 } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { HeldBack } from './expire-invoices.ts';
-import { guardWhileLeading, type Leading } from './leading.ts';
 import { findChangeable, recordChanges } from './record-changes.ts';
 import { BEHIND, recordTransfers } from './record-transfers.ts';
-import { isOfRow, type Recording, whileLeading } from './watching.ts';
+import { guardWhileLeading, isOfRow, type Leading, type Recording, whileLeading } from './watching.ts';
 
 type Settling = Leading & Recording & { held: HeldBack };
 

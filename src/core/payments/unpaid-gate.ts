@@ -17,8 +17,7 @@ import { answerOf, rowOf } from '../store/db/rows-of.ts';
 import { sealColumn } from '../store/db/seal.ts';
 import { SEALED_LIMITS } from '../store/db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, micro, type Row } from '../store/db/statement.ts';
-import { type Leading, loopWhileLeading } from './leading.ts';
-import { whileLeading } from './watching.ts';
+import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 const limits = {
   id: 'uuid',

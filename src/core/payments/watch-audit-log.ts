@@ -15,8 +15,7 @@ import type { Seals, Sql } from '../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../store/db/seal.ts';
 import { SEALED_ACTION } from '../store/db/sealed-tables.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from './external-checkpoint.ts';
-import { guardWhileLeading, type Leading } from './leading.ts';
-import { whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, whileLeading } from './watching.ts';
 
 const LOOK_MS = 30_000;
 /** A log that is shorter than this is checked completely every time. */

@@ -20,8 +20,7 @@ import {
 import { isAsSealed } from '../store/db/statement.ts';
 import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { findProjectNetworks } from '../store/ledger/projects.ts';
-import { guardWhileLeading, type Leading, takeEach } from './leading.ts';
-import { whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 /** Problems must be found within a minute, so the interval is half a minute. One check takes about 0.1 s. */
 const CHECK_MS = 30_000;

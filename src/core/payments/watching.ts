@@ -1,6 +1,9 @@
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
+import { endAlarm, tellAlarm } from '../store/chain/alarms.ts';
 import { type ChainCursor, checkLease, lockCursor } from '../store/chain/cursor.ts';
 import type { Lease } from '../store/chain/leases.ts';
 import type { Database, Sql } from '../store/db/database.ts';
@@ -34,51 +37,6 @@ export function withCursor<Result>(
     if (cursor === null) throw new Error(`network ${network} has no cursor`);
     return work(tx, cursor);
   });
-}
-
-/**
- * Returns the database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states and comparisons.
- * If the process was paused, its own clock shows that another process may have taken over, and the next statement is refused. Throws
- * `LEASE_LOST`.
- */
-export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
-  const only = (sql: Sql): Sql['run'] => {
-    return async (statement, parameters, leftOut) => {
-      if (!isLeader()) {
-        throw new AppError(
-          'LEASE_LOST',
-          `this process has stopped following ${network} until it has renewed its lease`,
-          {
-            retryable: true,
-          },
-        );
-      }
-      return sql.run(statement, parameters, leftOut);
-    };
-  };
-  return {
-    ...db,
-    run: only(db),
-    transaction: (work) => db.transaction((tx) => work({ ...tx, run: only(tx) })),
-    snapshot: (work) => db.snapshot((tx) => work({ ...tx, run: only(tx) })),
-  };
-}
-
-/** Throws `CHAIN_CONTRADICTION` unless the blocks follow `parent` and each other without a gap. */
-export function assertLinked(
-  parent: { number: number; id: string },
-  blocks: readonly { number: number; id: string; parentId: string }[],
-): void {
-  let last = parent;
-  for (const block of blocks) {
-    if (block.number !== last.number + 1 || block.parentId !== last.id) {
-      throw new AppError(
-        'CHAIN_CONTRADICTION',
-        `block ${block.number} (${block.id}) has parent ${block.parentId}, but block ${last.number} is ${last.id}`,
-      );
-    }
-    last = block;
-  }
 }
 
 /** Whether the contents of a row made a transaction fail. If so, the other rows can be processed without that row. */
@@ -130,4 +88,149 @@ export async function withCursorApart<Result>(
     if (!isOfRow(error)) throw error;
     return withCursor(watching, (tx, cursor) => work(tx, cursor, apart));
   }
+}
+
+/** Throws `CHAIN_CONTRADICTION` unless the blocks follow `parent` and each other without a gap. */
+export function assertLinked(
+  parent: { number: number; id: string },
+  blocks: readonly { number: number; id: string; parentId: string }[],
+): void {
+  let last = parent;
+  for (const block of blocks) {
+    if (block.number !== last.number + 1 || block.parentId !== last.id) {
+      throw new AppError(
+        'CHAIN_CONTRADICTION',
+        `block ${block.number} (${block.id}) has parent ${block.parentId}, but block ${last.number} is ${last.id}`,
+      );
+    }
+    last = block;
+  }
+}
+
+/**
+ * Returns the database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states and comparisons.
+ * If the process was paused, its own clock shows that another process may have taken over, and the next statement is refused. Throws
+ * `LEASE_LOST`.
+ */
+export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
+  const only = (sql: Sql): Sql['run'] => {
+    return async (statement, parameters, leftOut) => {
+      if (!isLeader()) {
+        throw new AppError(
+          'LEASE_LOST',
+          `this process has stopped following ${network} until it has renewed its lease`,
+          {
+            retryable: true,
+          },
+        );
+      }
+      return sql.run(statement, parameters, leftOut);
+    };
+  };
+  return {
+    ...db,
+    run: only(db),
+    transaction: (work) => db.transaction((tx) => work({ ...tx, run: only(tx) })),
+    snapshot: (work) => db.snapshot((tx) => work({ ...tx, run: only(tx) })),
+  };
+}
+
+/**
+ * The input for background work alongside a watcher. `isLeader` returns whether this process follows the network; only one process does at
+ * a time.
+ */
+export type Leading = {
+  db: Database;
+  network: Network;
+  now(): UnixMs;
+  log: Logger;
+  loops?: LoopHealth;
+  isLeader(): boolean;
+};
+
+const TICK_MS = 1000;
+const MAX_PAUSE_MS = 60_000;
+
+/** These options say how work is repeated. After failures, the pause grows up to `maxPauseMs`. */
+type Turns = { name: string; pauseMs?: number; maxPauseMs?: number; onFollower?: () => void };
+
+/**
+ * Repeats `work` every `pauseMs` while this process follows the network. While another process does, calls `onFollower` every second
+ * instead. Runs until it's stopped.
+ */
+export function loopWhileLeading(
+  { network, log, loops, isLeader }: Omit<Leading, 'db'>,
+  { name, pauseMs = TICK_MS, maxPauseMs = MAX_PAUSE_MS, onFollower }: Turns,
+  work: (shouldEnd: () => boolean) => Promise<void>,
+): Loop {
+  return startLoop({
+    name: `${name} of ${network}`,
+    log,
+    maxPauseMs,
+    health: loops,
+    run: async (isStopping) => {
+      if (!isLeader()) {
+        onFollower?.();
+        return TICK_MS;
+      }
+      await work(() => isStopping() || !isLeader());
+      return pauseMs;
+    },
+  });
+}
+
+/** If a check keeps failing or waiting for this many ticks, an alarm is raised. */
+const STALL_TICK_MS = 10_000;
+const STALL_TICKS = 6;
+
+/**
+ * Like `loopWhileLeading`, for watches that Quittance's guarantees depend on. If no check is completed for a minute, raises the alarm
+ * `watch-stalled`. A long check must call `progress` after each part. Time is counted in this process's ticks, so time during which the
+ * process is suspended doesn't count.
+ */
+export function guardWhileLeading(
+  options: Leading,
+  how: Turns & { stallTickMs?: number },
+  work: (shouldEnd: () => boolean, progress: () => void) => Promise<void>,
+): Loop {
+  const { network, log, isLeader } = options;
+  const { name, stallTickMs = STALL_TICK_MS } = how;
+  const about = ['watch-stalled', name] as const;
+  let ticks = 0;
+  // A previous process's alarm may still be open.
+  let mayBeOpen = true;
+  const progress = () => {
+    ticks = 0;
+  };
+  // This loop has its own alarm.
+  const { loops: _own, ...guarded } = options;
+  const loop = loopWhileLeading(guarded, how, async (shouldEnd) => {
+    await work(shouldEnd, progress);
+    progress();
+    if (!mayBeOpen) return;
+    mayBeOpen = false;
+    await endAlarm(options, about[0], network, name);
+  });
+  const clock = startLoop({
+    name: `time of ${name} of ${network}`,
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async () => {
+      ticks = isLeader() ? ticks + 1 : 0;
+      if (ticks > STALL_TICKS) {
+        mayBeOpen = true;
+        const detail = `the check "${name}" has not finished for a minute, so problems may go unnoticed: see the log for the cause. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/reference/alarms.md`;
+        await tellAlarm(options, about[0], { network, subject: name, detail });
+      }
+      return stallTickMs;
+    },
+  });
+  return { stop: async () => void (await Promise.all([loop.stop(), clock.stop()])) };
+}
+
+/** Runs every step, even if an earlier one has failed, and then throws the first failure. */
+export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
 }

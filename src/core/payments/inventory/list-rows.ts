@@ -17,7 +17,7 @@ import {
   SEALED_WITHDRAWN,
 } from '../../store/db/sealed-tables.ts';
 import { count, isAsSealed, type Row } from '../../store/db/statement.ts';
-import type { Leading } from '../leading.ts';
+import type { Leading } from '../watching.ts';
 
 /** Tables whose rows are never deleted. */
 export const LISTED = ['invoices', 'transfers', 'events'] as const;

@@ -39,8 +39,7 @@ import {
 import { isAsSealed, maybeHex, type Row, text } from '../../store/db/statement.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
-import { guardWhileLeading, type Leading, takeEach } from '../leading.ts';
-import { whileLeading } from '../watching.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from '../watching.ts';
 import {
   countListed,
   findInventoryPage,

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
-import { type Leading, loopWhileLeading } from '../../../core/payments/leading.ts';
-import { whileLeading } from '../../../core/payments/watching.ts';
+import { type Leading, loopWhileLeading, whileLeading } from '../../../core/payments/watching.ts';
 import { unlessAborted } from '../../../core/runtime/concurrency.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
