@@ -619,8 +619,8 @@ create table leases (
 CREATE TRIGGER leases_end_soon BEFORE INSERT OR UPDATE OF expires_at ON leases FOR EACH ROW EXECUTE FUNCTION refuse_later_than('expires_at', '10 minutes');
 CREATE TRIGGER leases_epoch_rises BEFORE UPDATE ON leases FOR EACH ROW WHEN (((new.epoch <> old.epoch) AND (new.epoch <> (old.epoch + 1)) AND (NOT ((old.epoch = '1000000000000000'::bigint) AND (new.epoch = 1))))) EXECUTE FUNCTION refuse_value('epoch', 'it rises by 1');
 
--- Written by src/core/store/db/ledger-identity.ts
 -- Written by src/core/store/db/database.ts
+-- Written by src/core/store/db/ledger-identity.ts
 -- Written by src/faces/operator/backup/restore-backup.ts
 create table ledger_identity (
   closed_at timestamp with time zone,
