@@ -161,6 +161,28 @@ longTest(
   },
 );
 
+test('a watcher that reads more slowly than the chain grows shows that it falls further behind', async () => {
+  service = await startTestService();
+  await untilExamined(service);
+  await service.stopService();
+  service.devnet.mine(400, QUICK);
+  const target = service.devnet.solid().number;
+  service.devnet.setFault({ kind: 'slow-large-answer', bytesPerSecond: 32 * 1024 });
+  await service.restart();
+  await eventually(
+    () => metricOf(service, 'quittance_chain_catch_up_blocks_per_second'),
+    (rate) => rate > 0,
+  );
+  service.devnet.mine(400, QUICK);
+  const seen = await eventually(
+    () => findChainStatus(service.db, 'devnet'),
+    (found) => (found?.status.nodeSolidNumber ?? 0) > target,
+  );
+  expect(seen?.status.processedNumber).toBeLessThan(target);
+  service.devnet.setFault();
+  await untilRecorded(service);
+});
+
 test('behind the head, blocks that were read together with one that cannot be verified do not wait for it', async () => {
   service = await startTestService({ addressCount: 3 });
   await untilExamined(service);

@@ -47,6 +47,8 @@ import { type ChainWindow, createQuorum, createWindow, toChainBlock, type Window
 
 /** If the watcher is more than this many blocks behind the irreversible chain, it reads blocks in ranges. */
 const CATCH_UP_BLOCKS = 20;
+/** While catching up, the watcher asks this often how far the chain has grown, counted in block times. It costs few requests. */
+const GROWN_BLOCKS = 4;
 /** How long to wait before an unreachable node is tried again. */
 const AWAY_MS = 250;
 /** Recording a block with payments takes about 10 ms on an idle machine. */
@@ -179,12 +181,18 @@ async function comeCloser(
     await solid.ask(next);
     return { pauseMs: AWAY_MS, hasChanged: false };
   }
+  let askedMs = performance.now();
   await catchUp.run({
     ...{ node, nodes, isStopping, last: solid.reported() },
     record: () => finalizer.record(watching),
     walkBack: () => head.extend(node, nodes),
-    onProgress: () => {
+    onProgress: async () => {
       deps.requestShare?.onBehind();
+      // Reading up to `last` can take hours. Meanwhile the chain grows, so the lag would seem to fall even if Quittance never catches up.
+      if (performance.now() - askedMs >= GROWN_BLOCKS * deps.blockMs) {
+        await solid.ask(node).catch(orNull);
+        askedMs = performance.now();
+      }
       progress.onCatchUp(positionOf(parts));
       return onProgress();
     },
@@ -320,7 +328,7 @@ const MEASURED_BLOCKS = 20;
 
 /** Tracks a follower's position and speed for metrics, the log, and the status that other processes read. */
 export function createProgress({ network, metrics, log, pool }: FollowDeps) {
-  let run: { startedMs: number; from: number; loggedMs: number } | null = null;
+  let run: { startedMs: number; from: number; target: number; loggedMs: number } | null = null;
   let catchUp: ChainStatus['catchUp'] = null;
   const head = { requests: 0, blocks: 0, requestsPerBlock: null as number | null };
   const countRequests = () => pool.health().reduce((sum, { requests }) => sum + requests, 0);
@@ -334,9 +342,9 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
   };
   return {
     /** Call this before reading blocks in ranges, so that a rate is known from the first range on. */
-    onBehind: ({ processed }: Position) => {
+    onBehind: ({ processed, nodeSolid }: Position) => {
       const nowMs = performance.now();
-      run ??= { startedMs: nowMs, from: processed, loggedMs: nowMs };
+      run ??= { startedMs: nowMs, from: processed, target: nodeSolid, loggedMs: nowMs };
     },
     /** Call this after a range has been recorded while catching up. */
     onCatchUp: (position: Position) => {
@@ -344,14 +352,16 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       const nowMs = performance.now();
       head.blocks = 0;
       const { processed, nodeSolid } = position;
-      const blocksPerSecond = (processed - run.from) / Math.max(0.001, (nowMs - run.startedMs) / 1000);
+      const seconds = Math.max(0.001, (nowMs - run.startedMs) / 1000);
+      const blocksPerSecond = (processed - run.from) / seconds;
+      const gainedPerSecond = blocksPerSecond - (nodeSolid - run.target) / seconds;
       const left = nodeSolid - processed;
       const rounded = Math.round(blocksPerSecond * 10) / 10;
       // No rate is known while blocks are waiting to be recorded.
       const isKnown = rounded > 0 && left > 0;
       catchUp = {
         blocksPerSecond: isKnown ? rounded : null,
-        secondsLeft: isKnown ? Math.ceil(left / blocksPerSecond) : null,
+        secondsLeft: isKnown && gainedPerSecond > 0 ? Math.ceil(left / gainedPerSecond) : null,
       };
       setGauges(position);
       if (nowMs - run.loggedMs < LOG_MS) return;

@@ -40,3 +40,12 @@ test('a rate is told once blocks were recorded in a time, and not as zero before
   expect(lines[1]).toMatchObject({ left: 680, blocksPerSecond: 10, secondsLeft: 68 });
   expect(at(1000, 1000)).toEqual(unknown);
 });
+
+test('the time that is left takes the growth of the chain into account', () => {
+  const { at } = startProgress();
+  at(100, 1000);
+  vi.advanceTimersByTime(10_000);
+  expect(at(200, 1040)).toEqual({ blocksPerSecond: 10, secondsLeft: 140 });
+  vi.advanceTimersByTime(10_000);
+  expect(at(300, 1200)).toEqual({ blocksPerSecond: 10, secondsLeft: null });
+});

@@ -79,3 +79,9 @@ test.each([
 ])('a rate of %s with %s s left is not known, and not told as a number', (blocksPerSecond, secondsLeft) => {
   expect(describeCatchUp({ blocksPerSecond, secondsLeft })).toBe('the speed is not known yet');
 });
+
+test('a rate at which Quittance never catches up shows no time', () => {
+  expect(describeCatchUp({ blocksPerSecond: 0.24, secondsLeft: null })).toBe(
+    '0.2 blocks per second, but the chain grows as fast',
+  );
+});

@@ -197,8 +197,9 @@ function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
 
 /** Describes the speed and the remaining time, or says that they aren't known yet. */
 export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
-  if (!blocksPerSecond || !secondsLeft) return 'the speed is not known yet';
-  return `${blocksPerSecond.toFixed(1)} blocks per second, about ${Math.ceil(secondsLeft)} s left`;
+  if (!blocksPerSecond) return 'the speed is not known yet';
+  const speed = `${blocksPerSecond.toFixed(1)} blocks per second`;
+  return secondsLeft ? `${speed}, about ${Math.ceil(secondsLeft)} s left` : `${speed}, but the chain grows as fast`;
 }
 
 const showStatusOperation = operation({
