@@ -12,6 +12,7 @@ import {
   payDirectly,
   readInvoiceEvents,
   requestsTo,
+  untilAlarm,
   untilExamined,
   untilPaid,
   untilRecorded,
@@ -204,10 +205,7 @@ test('behind the head, blocks that were read together with one that cannot be ve
     () => findCursor(service.db, 'devnet'),
     (seen) => seen?.solid.number === bad - 1 - behind,
   );
-  await eventually(
-    () => alarmKinds(service),
-    (kinds) => kinds.includes('unverifiable-block'),
-  );
+  expect(await untilAlarm(service, 'unverifiable-block')).toContain(`block ${bad}: the transaction infos contradict`);
   service.devnet.setFault();
   await untilPaid(service, late);
 });

@@ -241,15 +241,20 @@ async function readExamined(
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   return readJudged(deps, node, block, (error) => {
     if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
-    throw blamed(deps, node, error);
+    throw blamed(deps, node, withNumber(block, error));
   });
 }
 
 /** Reads the logs that a node shows for a block. The block may come from another node. Costs at most one request. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
   return readJudged(deps, node, block, (error) => {
-    throw blamed(deps, node, error);
+    throw blamed(deps, node, withNumber(block, error));
   });
+}
+
+/** Adds the number of the block to an error about its infos, because an operator who inspects the block needs the number. */
+function withNumber({ number }: ExaminedBlock, error: unknown): unknown {
+  return error instanceof AppError ? retryableError(error.code, `block ${number}: ${error.message}`) : error;
 }
 
 async function readJudged<Else>(
