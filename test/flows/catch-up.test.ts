@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { findCursor } from '../../src/core/store/chain/cursor.ts';
 import { findChainStatus } from '../../src/core/store/chain/status.ts';
 import { unlistedStatement } from '../../src/core/store/db/statement.ts';
+import { runCli } from '../cli/run-cli.ts';
 import {
   alarmKinds,
   evidenceOf,
@@ -208,4 +209,36 @@ test('behind the head, blocks that were read together with one that cannot be ve
   expect(await untilAlarm(service, 'unverifiable-block')).toContain(`block ${bad}: the transaction infos contradict`);
   service.devnet.setFault();
   await untilPaid(service, late);
+});
+
+test('behind the head, an operator can accept several blocks in a row that no node can prove', async () => {
+  service = await startTestService();
+  await untilExamined(service);
+  await service.stopService();
+  const { devnet } = service;
+  devnet.mine(100, QUICK);
+  const hidden = [1, 2].flatMap(() => {
+    devnet.poison('unknown-result-field');
+    return devnet.mine(1, QUICK);
+  });
+  devnet.mine(100, QUICK);
+  await service.restart();
+  const env = {
+    DATABASE_URL: service.connectionString,
+    QUITTANCE_DEVNET_NODES: devnet.url,
+    QUITTANCE_DEVNET_USDT: devnet.usdtContract,
+  };
+  for (const { number, id } of hidden) {
+    const detail = await eventually(
+      () => untilAlarm(service, 'unverifiable-block'),
+      (text) => text.includes(`block ${number} (${id})`),
+    );
+    expect(detail).toContain(`quittance chain pass --network devnet --block ${number} --reason "…"`);
+    await eventually(
+      () => runCli(['chain', 'pass', '--block', String(number), '--reason', 'checked', '--id', id, '--yes'], { env }),
+      ({ code }) => code === 0,
+    );
+  }
+  await untilRecorded(service);
+  expect(await alarmKinds(service)).toEqual(['unproven-block']);
 });

@@ -303,7 +303,7 @@ async function countAllowed(
         const detail =
           `block ${number} (${id}) is on hold, because no node can prove it. Unproven blocks before it: ${counts.inARow} in a row, and ${inAnHour} within an hour. ` +
           "Set a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or check the block against another source and accept " +
-          `it: quittance chain pass --network ${network} --block ${number}`;
+          `it: quittance chain pass --network ${network} --block ${number} --reason "…"`;
         await alarms.raise('unverifiable-block', '', detail);
         return index;
       }

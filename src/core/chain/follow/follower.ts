@@ -1,4 +1,4 @@
-import { type AppError, retryableError } from '../../domain/errors.ts';
+import { AppError, retryableError } from '../../domain/errors.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { findReplacement, showPendingEvents } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
@@ -160,7 +160,7 @@ async function comeCloser(
   onProgress: () => Promise<void>,
 ): Promise<Turned> {
   const { deps, watching, parts, node, nodes } = turn;
-  const { window, solid, quorum, head, catchUp, finalizer } = parts;
+  const { window, solid, quorum, head, catchUp, finalizer, sighting } = parts;
   const place = () => [window.base().number, window.tip().number].join();
   deps.requestShare?.onBehind();
   progress.onBehind(positionOf(parts));
@@ -182,7 +182,7 @@ async function comeCloser(
     return { pauseMs: AWAY_MS, hasChanged: false };
   }
   let askedMs = performance.now();
-  await catchUp.run({
+  const reading = catchUp.run({
     ...{ node, nodes, isStopping, last: solid.reported() },
     record: () => finalizer.record(watching),
     walkBack: () => head.extend(node, nodes),
@@ -196,6 +196,11 @@ async function comeCloser(
       progress.onCatchUp(positionOf(parts));
       return onProgress();
     },
+  });
+  await reading.catch(async (error: unknown) => {
+    // An operator can accept only the block after the newest examined one, so the blocks before the held one must be in the database.
+    if (error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE') await sighting.detect(watching);
+    throw error;
   });
   await solid.ask(node);
   await solid.dropStuckWindow(node);

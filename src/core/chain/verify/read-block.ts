@@ -203,7 +203,7 @@ function explain(deps: ReadDeps, { number, id }: ExaminedBlock, heard: readonly 
   return (
     `block ${number} (${id}) is not proven: JSON hides bytes that anyone can put into a transaction, and fewer than ${neededBy(deps)} ` +
     `operators report the same content (${shown}). Set a node's gRPC port (#grpc=grpc://host:50051), add a node from another operator, or inspect ` +
-    `the block and accept it: quittance chain pass --network ${deps.network} --block ${number}`
+    `the block and accept it: quittance chain pass --network ${deps.network} --block ${number} --reason "…"`
   );
 }
 
