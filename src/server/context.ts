@@ -112,7 +112,13 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
     random: pooledRandom,
     networks: names,
     /** Whether invoices can be created, with details for operators. */
-    readiness: createReadiness({ db: databases.requestDb, networks: names, now, troubles: known.troubles }),
+    readiness: createReadiness({
+      db: databases.requestDb,
+      networks: names,
+      now,
+      troubles: known.troubles,
+      deadlineClock,
+    }),
     /** All requests to a network's nodes go through one pool, because it tracks the nodes' budgets and pauses. */
     pools: networks.map(([network, settings]) => {
       const pool = createNodePool({ log, now, metrics, blockMs, network, nodes: settings.nodes });

@@ -3,6 +3,7 @@ import type { AlarmKind } from '../core/domain/alarm-kinds.ts';
 import { AppError, isDatabaseUnavailable, shortageBehind } from '../core/domain/errors.ts';
 import { type Network, nodesVariable } from '../core/domain/network.ts';
 import { toIso, type UnixMs } from '../core/domain/time.ts';
+import type { DeadlineClock } from '../core/payments/clocks.ts';
 import type { HealthProblems } from '../core/payments/health-problems.ts';
 import { createWatchedNetworks, neverSeen, type WatchedNetworks } from '../core/payments/watched-networks.ts';
 import { coalesce } from '../core/runtime/concurrency.ts';
@@ -20,14 +21,20 @@ import { pendingMigrations } from '../core/store/db/migrate.ts';
  */
 const BLIND_AFTER_MS = 60_000;
 
-type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<HealthProblems, 'list'> };
+type HealthDeps = {
+  db: Database;
+  networks: readonly Network[];
+  now(): UnixMs;
+  troubles: Pick<HealthProblems, 'list'>;
+  deadlineClock: Pick<DeadlineClock, 'problem'>;
+};
 
 /** Whether invoices can be created. `body` is for operators: the reasons, the troubles, and each network with its open alarms. */
 export type Readiness = { isReady: boolean; body: object };
 
 /**
- * Returns a function that checks whether invoices can be created: the database and the schema must be right, and each network must have
- * been seen at least once. A chain that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time,
+ * Returns a function that checks whether invoices can be created: the database and the schema must be right, this process's clock must
+ * agree with the database's, and each network must have been seen at least once. A chain that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time,
  * however many clients ask, because probes are answered even when other requests are refused.
  */
 export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
@@ -62,9 +69,9 @@ async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Re
   const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
   const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
   const reasons = await Promise.all(deps.networks.map((each) => whyNoInvoices(watched, each)));
-  const unseen = reasons.filter((each) => each !== null).join('; ');
-  if (unseen !== '') {
-    return { isReady: false, body: { status: 'unavailable', reason: unseen, ...troubles, networks } };
+  const why = [...reasons, deps.deadlineClock.problem()].filter((each) => each !== null).join('; ');
+  if (why !== '') {
+    return { isReady: false, body: { status: 'unavailable', reason: why, ...troubles, networks } };
   }
   return { isReady: true, body: { status: 'ready', ...troubles, networks } };
 }

@@ -63,10 +63,12 @@ async function startOff(ms: number) {
 }
 
 describe('a process whose clock is an hour behind', () => {
-  test('is named, and goes by the others', async () => {
+  test('is named, is not ready because it creates no invoices, and goes by the others', async () => {
     await startOff(-HOUR_MS);
+    expect((await call(`${service.url}/readyz`)).status).toBe(503);
     expect(await readyz()).toMatchObject({
-      status: 'ready',
+      status: 'unavailable',
+      reason: expect.stringMatching(/^This process's clock is 60 minutes behind the database clock/),
       troubles: [{ kind: 'clock-wrong', detail: expect.stringMatching(/^this process's clock is 60 minutes behind/) }],
     });
     const alarm = await eventually(clockAlarm, (found) => found !== undefined);
@@ -81,6 +83,7 @@ describe('a process whose clock is an hour behind', () => {
     service.clock.advance(HOUR_MS);
     await eventually(clockAlarm, (found) => found === undefined);
     await eventually(readyz, ({ troubles }) => troubles === undefined);
+    expect(await readyz()).toMatchObject({ status: 'ready' });
   });
 });
 
