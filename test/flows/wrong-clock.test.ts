@@ -69,7 +69,12 @@ describe('a process whose clock is an hour behind', () => {
     expect(await readyz()).toMatchObject({
       status: 'unavailable',
       reason: expect.stringMatching(/^This process's clock is 60 minutes behind the database clock/),
-      troubles: [{ kind: 'clock-wrong', detail: expect.stringMatching(/^this process's clock is 60 minutes behind/) }],
+      troubles: [
+        {
+          kind: 'clock-wrong',
+          detail: expect.stringContaining(`on ${hostname()}, this process's clock is 60 minutes behind`),
+        },
+      ],
     });
     const alarm = await eventually(clockAlarm, (found) => found !== undefined);
     expect(alarm?.detail).toContain('the database and the chain agree');
@@ -258,7 +263,7 @@ describe('two clocks that agree against one', () => {
     expect(watch.clock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
     await walk();
     expect(found()).toEqual([
-      expect.stringMatching(/^this process's clock is 60 minutes ahead: the database and the chain agree/),
+      expect.stringMatching(/^on here, this process's clock is 60 minutes ahead: the database and the chain agree/),
     ]);
     expect(Math.abs(watch.clock.now() - Date.now())).toBeLessThan(10_000);
   });
@@ -277,7 +282,7 @@ describe('two clocks that agree against one', () => {
     await examine(Date.now() + HOUR_MS);
     await look();
     expect(found()).toEqual([
-      expect.stringMatching(/^the clocks of this process and the database are at least 60 minutes behind/),
+      expect.stringMatching(/^on here, the clocks of this process and the database are at least 60 minutes behind/),
     ]);
     expect(watch.clock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
     expect(watch.deadlineClock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);

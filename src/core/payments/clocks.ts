@@ -142,8 +142,14 @@ export function createClockWatch({
         hasClosed = true;
       }
       const detail = describeClocks(verdict, correction !== null);
-      const subject = verdict.kind === 'database' ? 'database' : host;
-      troubles.set(KIND, detail === null ? [] : [{ kind: KIND, network: null, subject, detail, isReady: true }]);
+      // Several machines may run processes, so the operator must know which one it is.
+      const isOurs = verdict.kind !== 'database';
+      const subject = isOurs ? host : 'database';
+      const on = isOurs ? `on ${host}, ` : '';
+      troubles.set(
+        KIND,
+        detail === null ? [] : [{ kind: KIND, network: null, subject, detail: `${on}${detail}`, isReady: true }],
+      );
     },
   };
 }
