@@ -121,6 +121,28 @@ const FAULTS: Fault[] = [
     },
   },
   {
+    ...{
+      title: 'a row that somebody inserted without a seal',
+      check: 'seals',
+      state: 'failed',
+      fix: /A row was changed/,
+    },
+    plant: async (running) => {
+      await running.stopService();
+      const [row] = await sql(running, 'select id, mac from projects');
+      await pastGuards(running, 'projects', 'update projects set mac = null where id = $1', [row?.['id']]);
+      return {
+        undo: async () => {
+          await pastGuards(running, 'projects', 'update projects set mac = $2 where id = $1', [
+            row?.['id'],
+            row?.['mac'],
+          ]);
+          await running.restart();
+        },
+      };
+    },
+  },
+  {
     ...{ title: 'seals that are off', check: 'seals', state: 'warning', fix: /QUITTANCE_ROW_MACS/ },
     plant: () => ({ settings: { rowMacs: 'off' } }),
   },
