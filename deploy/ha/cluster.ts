@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePorts } from './free-ports.ts';
 import { makeCertificate, TLS_DIRECTORY } from './make-certificate.ts';
@@ -45,6 +47,7 @@ const PROXY_STOP_MS = 2000;
 /** Starts everything under a new temporary directory on free ports, as a user that is not root. A start that fails leaves nothing. */
 export async function startCluster(programs: Programs): Promise<Cluster> {
   const user = await chooseUser();
+  await expectToRun(programs, user);
   const directory = await mkdtemp(join(tmpdir(), 'quittance-ha-'));
   const stops: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
   const stop = async () => {
@@ -140,6 +143,19 @@ async function chooseUser(): Promise<ProgramUser | null> {
   const user = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody');
   if (user === undefined) throw new Error('there is neither a user "postgres" nor "nobody" to run PostgreSQL as');
   return { uid: Number(user[2]), gid: Number(user[3]) };
+}
+
+/**
+ * Throws if the user can't run Patroni, for example because Patroni is below root's home directory. Otherwise setpriv, which still has
+ * root's rights, starts it, but Patroni can't read its own modules and never connects to PostgreSQL. `env` no longer has these rights.
+ */
+async function expectToRun({ setpriv, patroni }: Programs, user: ProgramUser | null): Promise<void> {
+  if (user === null) return;
+  const args = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', 'env', patroni, '--version'];
+  await promisify(execFile)(setpriv, args).catch((error: Error & { stderr?: string }) => {
+    const why = error.stderr?.trim() || error.message;
+    throw new Error(`user ${user.uid} can't run ${patroni}: install it where this user can read it. ${why}`);
+  });
 }
 
 async function own(directory: string, user: ProgramUser | null): Promise<void> {
