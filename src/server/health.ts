@@ -14,6 +14,7 @@ import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../core/sto
 import type { Database } from '../core/store/db/database.ts';
 import { isLossyLedger, LOST } from '../core/store/db/ledger-identity.ts';
 import { pendingMigrations } from '../core/store/db/migrate.ts';
+import { refusalBehind } from '../core/store/db/database.ts';
 
 /**
  * If no watcher reports, the network counts as blind when its newest examined block is older than this, which is 20 blocks on the main
@@ -89,7 +90,7 @@ async function findProblem(db: Database): Promise<string | null> {
   } catch (error) {
     // The error message contains the database's host, so it's only logged.
     if (isDatabaseUnavailable(error)) {
-      return shortageBehind(error) ?? 'the database does not respond';
+      return shortageBehind(error) ?? refusalBehind(error) ?? 'the database does not respond';
     }
     if (error instanceof AppError) return error.message;
     throw error;

@@ -70,3 +70,18 @@ test('a ledger that was found to lack acknowledged invoices makes every process 
   await service.stopService();
   await expect(service.restart()).rejects.toMatchObject({ code: 'DATABASE_COPIED' });
 });
+
+test('the details of readyz say why Quittance refuses a server, and the public answer does not', async () => {
+  service = await startTestService();
+  const name = new URL(service.connectionString).pathname.slice(1);
+  await runSql(service, `alter database ${name} set default_transaction_read_only = on`);
+  await runSql(
+    service,
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  );
+  await eventually(
+    () => call(`${service.metricsUrl}/readyz`),
+    ({ body }) => body.reason?.startsWith('Quittance refuses the database server: it is read-only') === true,
+  );
+  expect((await call(`${service.url}/readyz`)).body).toEqual({ status: 'unavailable' });
+});

@@ -570,3 +570,8 @@ async function look(
 class UnfitServerError extends Error {
   readonly code = '25006';
 }
+
+/** Returns why the database server behind an error was refused, without its host, or `null`. */
+export function refusalBehind({ cause }: Error): string | null {
+  return cause instanceof UnfitServerError ? `Quittance refuses the database server: ${cause.message}` : null;
+}
