@@ -11,10 +11,9 @@ import { countOpenAlarms } from '../core/store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../core/store/chain/cursor.ts';
 import { isLeaseHeld, watcherLease } from '../core/store/chain/leases.ts';
 import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../core/store/chain/status.ts';
-import type { Database } from '../core/store/db/database.ts';
+import { type Database, refusalBehind } from '../core/store/db/database.ts';
 import { isLossyLedger, LOST } from '../core/store/db/ledger-identity.ts';
 import { pendingMigrations } from '../core/store/db/migrate.ts';
-import { refusalBehind } from '../core/store/db/database.ts';
 
 /**
  * If no watcher reports, the network counts as blind when its newest examined block is older than this, which is 20 blocks on the main
