@@ -209,7 +209,10 @@ export function guardWhileLeading(
     progress();
     if (!mayBeOpen) return;
     mayBeOpen = false;
-    await endAlarm(options, about[0], network, name);
+    await endAlarm(options, about[0], network, name).catch((error: unknown) => {
+      mayBeOpen = true;
+      throw error;
+    });
   });
   const clock = startLoop({
     name: `time of ${name} of ${network}`,
@@ -218,9 +221,11 @@ export function guardWhileLeading(
     run: async () => {
       ticks = isLeader() ? ticks + 1 : 0;
       if (ticks > STALL_TICKS) {
-        mayBeOpen = true;
         const detail = `the check "${name}" has not finished for a minute, so problems may go unnoticed: see the log for the cause. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/reference/alarms.md`;
-        await tellAlarm(options, about[0], { network, subject: name, detail });
+        // The check may finish while the alarm is being written, and must then end it the next time.
+        await tellAlarm(options, about[0], { network, subject: name, detail }).finally(() => {
+          mayBeOpen = true;
+        });
       }
       return stallTickMs;
     },
