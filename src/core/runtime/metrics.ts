@@ -48,7 +48,7 @@ export function createMetrics() {
     ),
     chainCatchUpSeconds: gauge('network')(
       'quittance_chain_catch_up_seconds_left',
-      'Time until the service has caught up at the current rate, 0 when caught up',
+      'Time until the service has caught up at the current rate, 0 when caught up or not getting closer',
     ),
     chainBlind: gauge('network')('quittance_chain_blind', '1 while no node returns new blocks, otherwise 0'),
     nodeRequests: counter(

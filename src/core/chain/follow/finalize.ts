@@ -91,6 +91,16 @@ export function createSolid(
       });
     },
     /**
+     * Raises the reported height if the node has a later irreversible block. Blames no node, because during a catch-up the newest producers
+     * may still be unknown.
+     */
+    askAhead: async (node: Node): Promise<void> => {
+      const solid = await readNewestSolid(deps, node);
+      if (!isKnownSolid(signers.known(), solid)) return;
+      deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
+      reported = Math.max(reported, solid.number);
+    },
+    /**
      * Asks as soon as our headers prove that a block with a payer's payment is irreversible, or as soon as nodes show blocks again after an
      * outage. Otherwise it asks rarely. `hasGrown` means that a new block was read.
      */

@@ -190,7 +190,7 @@ async function comeCloser(
       deps.requestShare?.onBehind();
       // Reading up to `last` can take hours. Meanwhile the chain grows, so the lag would seem to fall even if Quittance never catches up.
       if (performance.now() - askedMs >= GROWN_BLOCKS * deps.blockMs) {
-        await solid.ask(node).catch(orNull);
+        await solid.askAhead(node).catch(orNull);
         askedMs = performance.now();
       }
       progress.onCatchUp(positionOf(parts));
@@ -199,7 +199,8 @@ async function comeCloser(
   });
   await reading.catch(async (error: unknown) => {
     // An operator can accept only the block after the newest examined one, so the blocks before the held one must be in the database.
-    if (error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE') await sighting.detect(watching);
+    if (error instanceof AppError && /^(BLOCK_UNVERIFIABLE|NODES_DISAGREE)$/.test(error.code))
+      await sighting.detect(watching);
     throw error;
   });
   await solid.ask(node);
