@@ -34,8 +34,9 @@ export type Readiness = { isReady: boolean; body: object };
 
 /**
  * Returns a function that checks whether invoices can be created: the database and the schema must be right, this process's clock must
- * agree with the database's, and each network must have been seen at least once. A chain that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time,
- * however many clients ask, because probes are answered even when other requests are refused.
+ * agree with the database's, and each network must have been seen at least once. A chain that was seen but isn't visible now doesn't make
+ * the service unready. Only one check runs at a time, however many clients ask, because probes are answered even when other requests are
+ * refused.
  */
 export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
   const watched = createWatchedNetworks(deps);

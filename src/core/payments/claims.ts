@@ -12,7 +12,7 @@ import { answerOf, commandOf, rowsOf } from '../store/db/rows-of.ts';
 import { sealColumn, sealOf } from '../store/db/seal.ts';
 import { SEALED_CLAIM, SEALED_INVOICE, SEALED_TRANSFER } from '../store/db/sealed-tables.ts';
 import { count, group, hex, isAsSealed, listColumns, maybe, micro, type Row, text } from '../store/db/statement.ts';
-import { payableAfter, stands } from '../store/ledger/standing.ts';
+import { notAnnulled, payableAfter } from '../store/ledger/annulments.ts';
 import { insertEvents } from '../store/outbox/events.ts';
 import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.ts';
 import { guardWhileLeading, type Leading } from './watching.ts';
@@ -72,7 +72,7 @@ const findRequests = rowsOf(
        ${sealColumn(SEALED_TRANSFER, 't.')} as is_sound
      from transfers t join addresses a on a.id = t.address_id
      where t.network = r.network and t.tx_id = r.tx_id and t.project_id = i.project_id and t.address_id = i.address_id
-       and t.kind = 'unmatched' and t.block_time > ${payableAfter('i.')} and ${stands('t')}
+       and t.kind = 'unmatched' and t.block_time > ${payableAfter('i.')} and ${notAnnulled('t')}
        and not exists (select from transfer_resolutions d where d.transfer_id = t.id)
        and not exists (select from transfer_claims c where c.transfer_id = t.id and c.invoice_id = i.id)
      order by abs(t.amount_micro - i.payable_micro), t.id limit 1) t on true

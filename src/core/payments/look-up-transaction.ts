@@ -34,9 +34,9 @@ import {
   sealedBefore,
   text,
 } from '../store/db/statement.ts';
+import { notAnnulled, payableAfter } from '../store/ledger/annulments.ts';
 import { requestClaim } from '../store/ledger/checkout.ts';
 import { chainHead, HEAD, JOIN_HEAD } from '../store/ledger/payments.ts';
-import { payableAfter, stands } from '../store/ledger/standing.ts';
 
 /** The invoice that a payer is asking about, and the ledger's records of the transaction that belong to this invoice. */
 const columns = {
@@ -111,7 +111,7 @@ const findLookup = rowOf(
    left join lateral (
      (select t.kind, t.tx_id, t.block_number, t.block_time, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
       from (
-        select * from transfers r where network = i.network and tx_id = decode($2, 'hex') and ${stands('r')} offset 0) t
+        select * from transfers r where network = i.network and tx_id = decode($2, 'hex') and ${notAnnulled('r')} offset 0) t
       where t.project_id = i.project_id and t.invoice_id = i.id
       order by t.kind = 'matched' desc limit 1)
      union all

@@ -29,7 +29,7 @@ import { answerOf } from '../store/db/rows-of.ts';
 import { hexSeal, type LeftOut } from '../store/db/seal.ts';
 import { SEALED_OUTGOING, SEALED_TRANSFER } from '../store/db/sealed-tables.ts';
 import { count, hex, jsonRows, maybeHex, micro, type Row, statement, text } from '../store/db/statement.ts';
-import { outgoingAnnulment } from '../store/ledger/standing.ts';
+import { outgoingAnnulment } from '../store/ledger/annulments.ts';
 import { type ChangeableInvoice, findChangeable, type PlannedChange, recordChanges } from './record-changes.ts';
 import { assertLinked, type Recording, type Watching, withCursorApart } from './watching.ts';
 

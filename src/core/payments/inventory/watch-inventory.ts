@@ -167,7 +167,7 @@ const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 
  */
 async function lookAtDeliveries(keeping: Keeping): Promise<void> {
   const { db, network, now } = keeping;
-  for (const { eventId, endpointId } of (await hastenPutOff(db, network, now(), unixMs(now() + LONGEST_MS))).slice(
+  for (const { eventId, endpointId } of (await expediteDeferred(db, network, now(), unixMs(now() + LONGEST_MS))).slice(
     0,
     MAX_TOLD,
   ))
@@ -222,8 +222,8 @@ const findDeliveryDoubts = rowsOf(
 );
 
 /** Makes deliveries that are due after `after` due at `now`, up to 100 per endpoint, and returns them. */
-const hastenPutOff = rowsOf(
-  'delivery-hasten-put-off',
+const expediteDeferred = rowsOf(
+  'delivery-expedite-deferred',
   { eventId: 'uuid', endpointId: 'uuid' },
   `update deliveries d set next_attempt_at = $2
    from webhook_endpoints w cross join lateral (

@@ -14,7 +14,7 @@ import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../../store/db/sealed-tables.ts';
 import { isAsSealed, maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
-import { outgoingStands, payableAfter, resolutionColumn, stands } from '../../store/ledger/standing.ts';
+import { notAnnulled, outgoingNotAnnulled, payableAfter, resolutionColumn } from '../../store/ledger/annulments.ts';
 
 /**
  * After this many rounds, no invoice is named. An attacker who forges many well-fitting invoices can therefore hide the real ones, but
@@ -252,7 +252,7 @@ const findSiblings = rowsOf(
        where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
          and right(from_address, 4) = right(q.sender, 4) and block_time < q.at + interval '1 day'
        order by block_time desc limit ${SIBLINGS_READ}) newest
-     where from_address = q.sender and kind <> 'matched' and id <> q.id and ${stands('newest')}
+     where from_address = q.sender and kind <> 'matched' and id <> q.id and ${notAnnulled('newest')}
      limit ${SIBLINGS_KEPT}) s`,
   parametersOf,
 );
@@ -273,13 +273,13 @@ const findResembled = rowsOf(
         where project_id = q.project_id and left(to_address, 4) = left(q.sender, 4)
           and right(to_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
-      where to_address <> q.sender and amount_micro >= $5 and ${outgoingStands('newest')} limit 1),
+      where to_address <> q.sender and amount_micro >= $5 and ${outgoingNotAnnulled('newest')} limit 1),
      (select from_address from (
         select id, from_address, amount_micro from transfers
         where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
           and right(from_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
-      where from_address <> q.sender and amount_micro >= $5 and ${stands('newest')} limit 1)) end as strange
+      where from_address <> q.sender and amount_micro >= $5 and ${notAnnulled('newest')} limit 1)) end as strange
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
    left join lateral (
      select ${addressColumn('a')} as address from addresses a
@@ -314,10 +314,10 @@ const findMismatched = rowsOf(
      (select true from addresses o where o.project_id = t.project_id and left(o.address, 4) = left(t.from_address, 4)
         and right(o.address, 4) = right(t.from_address, 4) and o.address = t.from_address limit 1) is not null as is_from_ours,
      (select true from outgoing_transfers o where o.project_id = t.project_id and o.to_address = t.from_address
-        and o.block_time < t.block_time and ${outgoingStands('o')} limit 1) is not null as is_from_recipient,
+        and o.block_time < t.block_time and ${outgoingNotAnnulled('o')} limit 1) is not null as is_from_recipient,
      t.invoice_id
    from transfers t join addresses a on a.id = t.address_id join projects p on p.id = t.project_id
-   where t.id = any($1::uuid[]) and t.kind <> 'matched' and ${stands('t')}`,
+   where t.id = any($1::uuid[]) and t.kind <> 'matched' and ${notAnnulled('t')}`,
   (ids: readonly string[]) => [ids],
 );
 
@@ -342,7 +342,7 @@ const PAYABLE_AFTER = payableAfter('i.');
 const SUSPECT = `(q.question - 1)::int4 as question, i.id, i.external_id, i.status, i.requested_micro, i.payable_micro, ${addressColumn('a')} as address,
      i.created_at, ${PAYABLE_AFTER} as payable_after, i.expires_at, p.block_time as paid_at, p.from_address as paid_from`;
 const WITH_ADDRESS_AND_PAYMENT = `join addresses a on a.id = i.address_id
-   left join lateral (select block_time, from_address from transfers where id = i.paid_transfer_id and ${stands('transfers')} limit 1) p on true`;
+   left join lateral (select block_time, from_address from transfers where id = i.paid_transfer_id and ${notAnnulled('transfers')} limit 1) p on true`;
 const READ_OF_INVOICE =
   'id, external_id, status, requested_micro, payable_micro, address_id, created_at, payable_after, expires_at, paid_transfer_id';
 

@@ -7,7 +7,7 @@ import type { Sql } from '../db/database.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, maybe, maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
-import { outgoingStands, stands } from '../ledger/standing.ts';
+import { notAnnulled, outgoingNotAnnulled } from '../ledger/annulments.ts';
 
 /** The statements that return addresses for balance checks. */
 export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;
@@ -59,10 +59,10 @@ export const listBookedAddresses = rowsOf(
 // the opening, such a transfer is left out; otherwise all money that was sent away since then would seem to be missing.
 const MOVEMENTS = `(
      select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
-     where address_id = $1 and ${stands('t')}
+     where address_id = $1 and ${notAnnulled('t')}
      union all
      select block_number, -amount_micro, false from outgoing_transfers o
-     where address_id = $1 and ${outgoingStands('o')}) m`;
+     where address_id = $1 and ${outgoingNotAnnulled('o')}) m`;
 
 const before = statement(
   'balance-books-before',

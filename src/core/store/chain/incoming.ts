@@ -8,7 +8,7 @@ import type { Sql } from '../db/database.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
 import type { LeftOut } from '../db/seal.ts';
 import { count, hex, jsonRows, maybe, type Row, statement, text } from '../db/statement.ts';
-import { stands } from '../ledger/standing.ts';
+import { notAnnulled } from '../ledger/annulments.ts';
 
 /** The statement that finds transfers to our addresses. */
 export const INCOMING_TRANSFERS = 'incoming-select';
@@ -46,7 +46,7 @@ const select = statement(
      and may_pay(i.payable_after, i.created_at, $1, decode(t.tx_id, 'hex'), t.log_index::int4, t.block_time)
    where not exists (
      select from transfers r where r.network = $1 and r.tx_id = decode(t.tx_id, 'hex') and r.log_index = t.log_index
-       and (${stands('r')} or not $7::bool and r.address_id = a.id and (t.amount is null or r.amount_micro = t.amount)
+       and (${notAnnulled('r')} or not $7::bool and r.address_id = a.id and (t.amount is null or r.amount_micro = t.amount)
          and r.block_id = decode(t.block_id, 'hex')))
    order by t.index`,
 );

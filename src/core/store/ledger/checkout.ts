@@ -33,6 +33,7 @@ import {
   sealedBefore,
   text,
 } from '../db/statement.ts';
+import { notAnnulled, resolutionColumn } from './annulments.ts';
 import {
   chainHead,
   HEAD,
@@ -42,7 +43,6 @@ import {
   type PayingTransfer,
   payingTransfer,
 } from './payments.ts';
-import { resolutionColumn, stands } from './standing.ts';
 
 /**
  * The channel for invoice status changes. Each commit sends a notification with the invoice's id (migration 0005), or with `ALL_PAGES`
@@ -175,7 +175,7 @@ const SELECT = `select ${listColumns(columns, 'i.', {
    left join transfer_annulments n on n.transfer_id = i.paid_transfer_id
    left join lateral (
      select d.tx_id, ${sealColumn(SEALED_TRANSFER, 'd.')} as seal from transfers d
-     where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
+     where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${notAnnulled('d')}
        and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
      order by d.id limit 1) second on true
    left join lateral (
@@ -187,7 +187,7 @@ const SELECT = `select ${listColumns(columns, 'i.', {
    left join lateral (
      select t.amount_micro, ${sealColumn(SEALED_CLAIM, 'm.')} as seal, ${sealColumn(SEALED_TRANSFER, 't.')} as transfer_seal
      from transfer_claims m join transfers t on t.id = m.transfer_id
-     where m.project_id = i.project_id and m.invoice_id = i.id and ${stands('t')}
+     where m.project_id = i.project_id and m.invoice_id = i.id and ${notAnnulled('t')}
        and not exists (select from transfer_resolutions r where r.transfer_id = m.transfer_id)
      order by m.claimed_at limit 1) claim on true`;
 

@@ -6,7 +6,7 @@ import type { Sql } from '../db/database.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, listColumns, maybe, micro, type Row, sealedBefore, statement, text } from '../db/statement.ts';
-import { stands } from './standing.ts';
+import { notAnnulled } from './annulments.ts';
 import { joinRefund, REFUND_COLUMNS, type Refund, refundShape, soundRefund } from './transfer-refunds.ts';
 
 export type TransferKind = Match;
@@ -59,7 +59,7 @@ const pageText = (only: string) => `select ${listColumns(listed, '', {
    from api_keys k
    left join lateral (
      select * from transfers u
-     where u.project_id = k.project_id and u.id > $2 and u.kind = any($3::text[]) and ${only} and ${stands('u')}
+     where u.project_id = k.project_id and u.id > $2 and u.kind = any($3::text[]) and ${only} and ${notAnnulled('u')}
      order by u.id limit $4) t on true
    left join addresses a on a.id = t.address_id
    left join lateral (

@@ -5,7 +5,7 @@ import { attemptOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_OUTGOING, SEALED_REFUND } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, maybe, type Row } from '../db/statement.ts';
-import { outgoingStands } from './standing.ts';
+import { outgoingNotAnnulled } from './annulments.ts';
 
 /** A transfer's refund on the chain: a transfer of exactly the same amount to the sender. */
 export const refundShape = {
@@ -38,7 +38,7 @@ export function joinRefund(transfer: string): string {
        ${sealColumn(SEALED_REFUND, 'f.')} as is_sound, ${sealColumn(SEALED_OUTGOING, 'o.')} as is_sent_sound
      from transfer_refunds f
      join outgoing_transfers o on o.network = f.network and o.tx_id = f.tx_id and o.log_index = f.log_index
-       and ${sendsBack('o', transfer)} and ${outgoingStands('o')}
+       and ${sendsBack('o', transfer)} and ${outgoingNotAnnulled('o')}
      join addresses b on b.id = o.address_id
      where f.transfer_id = ${transfer}.id limit 1) r on true`;
 }

@@ -7,7 +7,7 @@ import { answerOf, attemptOf, changesOf, commandOf, conditionOf, rowsOf } from '
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { isOpenAlarm, SEALED_ACTION, SEALED_ALARM, SEALED_NOTIFICATION, SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from '../db/statement.ts';
-import { resolutionColumn, stands } from '../ledger/standing.ts';
+import { notAnnulled, resolutionColumn } from '../ledger/annulments.ts';
 
 /** Whether a notification is about the beginning or the end of something. Single events have no end. */
 export type Phase = 'raised' | 'over';
@@ -187,7 +187,7 @@ export const findPendingTransfers = rowsOf(
   `select c.id as channel_id, ${MONEY}
    from projects p join transfers t on t.project_id = p.id and t.kind <> 'matched' and t.id >= $1
    join notify_channels c on c.removed_at is null and t.recorded_at >= c.created_at
-   where ${stands('t')} and not exists (${told(ABOUT_TRANSFER, 'raised')}) order by t.id limit 500`,
+   where ${notAnnulled('t')} and not exists (${told(ABOUT_TRANSFER, 'raised')}) order by t.id limit 500`,
   (since: UnixMs) => [firstIdOf(since)],
 );
 
@@ -240,7 +240,7 @@ export const sumDay = rowsOf(
      coalesce(sum(t.amount_micro) filter (where t.kind = 'matched'), 0) as paid_micro,
      count(*) filter (where t.kind <> 'matched') as strays,
      coalesce(sum(t.amount_micro) filter (where t.kind <> 'matched'), 0) as stray_micro
-   from projects p join transfers t on t.project_id = p.id and t.id >= $1 where ${stands('t')} group by t.network order by t.network`,
+   from projects p join transfers t on t.project_id = p.id and t.id >= $1 where ${notAnnulled('t')} group by t.network order by t.network`,
   (since: UnixMs) => [firstIdOf(since)],
 );
 

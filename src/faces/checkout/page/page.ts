@@ -359,21 +359,21 @@ function renderWhen({ words, now, invoice }: Page, { state }: PageLook): Html {
   if (invoice.status === 'EXPIRED') {
     return html`<p><span>${words.say('timeEnded', { time: words.time(expiresAt) })}</span></p>`;
   }
-  return renderDeadline(words, { expiresAt, leftMs: invoice.expiresAt - now, stands: state === 'blind' });
+  return renderDeadline(words, { expiresAt, leftMs: invoice.expiresAt - now, isPaused: state === 'blind' });
 }
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-type Deadline = { expiresAt: string; leftMs: number; stands: boolean };
+type Deadline = { expiresAt: string; leftMs: number; isPaused: boolean };
 
 /**
- * `leftMs` is the time that remained when the page was opened, for readers without the script. `stands` means that the countdown is paused.
+ * `leftMs` is the time that remained when the page was opened, for readers without the script. `isPaused` is about the countdown.
  */
-function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
+function renderDeadline(words: Words, { expiresAt, leftMs, isPaused }: Deadline): Html {
   const { say } = words;
   const time = leftMs < DAY_MS ? words.clock(expiresAt) : words.time(expiresAt);
   const left = html`<span class="unscripted">${say('timeLeftAtOpening', { duration: words.duration(leftMs) })}</span>`;
-  return html`<p><strong>${say('payBy', { time })}</strong> <span class="hint">${say('laterCounts')}</span>${stands ? html`<span>${say('clockStands')}</span>` : left}</p>`;
+  return html`<p><strong>${say('payBy', { time })}</strong> <span class="hint">${say('laterCounts')}</span>${isPaused ? html`<span>${say('clockStands')}</span>` : left}</p>`;
 }
 
 /** With 27 producers, a block is irreversible once 19 of them have built on it. */
@@ -561,7 +561,7 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 <div id="left"><span>${left}</span></div></div>
 <div id="pay">${renderPay(words, { amount: AMOUNTS[policy], price: null, address: NO_ADDRESS, qr: NO_CODE })}</div>
 <div id="rules">${renderRules(words)}</div>
-<div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
+<div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, isPaused: false })}</div>
 </div>
 <footer>${renderSupport({ words, invoice })}${renderReturn({ words, invoice }, 'link')}</footer>`;
 }

@@ -553,11 +553,11 @@ function renderDifferences(
   differences: readonly DifferenceView[],
 ): Html | null {
   if (differences.length === 0) return null;
-  const isMended = differences.every(({ kind }) => kind === 'missing') && isAllowed(visit.actor, 'rescanRange');
-  const mend = isMended
+  const canRescan = differences.every(({ kind }) => kind === 'missing') && isAllowed(visit.actor, 'rescanRange');
+  const rescan = canRescan
     ? html`<div class="actions"><a class="button" href="${urlTo(visit, `/chain/jobs/${jobId}/rescan`, project)}">Rescan these blocks</a></div>`
     : null;
-  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Differences</h2>${table('Differences between the ledger and the chain', DIFFERENCES, differences.slice(0, MAX_ROWS))}</section>${more(differences.length)}${mend}`;
+  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Differences</h2>${table('Differences between the ledger and the chain', DIFFERENCES, differences.slice(0, MAX_ROWS))}</section>${more(differences.length)}${rescan}`;
 }
 
 const more = (count: number) =>

@@ -18,7 +18,7 @@ import { findSchemaChanges, nameChange } from '../../../core/store/db/schema-cha
 import { modeOf } from '../../../core/store/db/seals.ts';
 import { count } from '../../../core/store/db/statement.ts';
 import { listStored } from '../../../core/store/ledger/addresses.ts';
-import { outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import { findDamagedSecrets } from '../../../core/webhooks/watch-endpoints.ts';
 import { findNewestBackup, isAsDigestSays, limitOfAge } from '../backup/backup-directory.ts';
 import { admitBackup } from '../backup/backup-format.ts';
@@ -386,11 +386,11 @@ const findSwept = rowsOf(
    join addresses a on a.id = met.address_id and a.retired_at is null
    cross join lateral (
      select o.to_address, o.amount_micro, o.block_number, o.block_time, lag(o.block_number, 1, -1::int8) over (order by o.block_number) as since
-     from (select * from outgoing_transfers o where o.address_id = a.id and ${outgoingStands('o')}
+     from (select * from outgoing_transfers o where o.address_id = a.id and ${outgoingNotAnnulled('o')}
            order by o.block_number desc limit ${OF_ADDRESS}) o) s
    cross join lateral (
      select sum(t.amount_micro) as micro, min(t.block_time) as first_at from transfers t
-     where t.address_id = a.id and t.block_number > s.since and t.block_number <= s.block_number and ${stands('t')}) came
+     where t.address_id = a.id and t.block_number > s.since and t.block_number <= s.block_number and ${notAnnulled('t')}) came
    where came.micro = s.amount_micro and s.block_time - came.first_at < interval '${SWEPT_WITHIN}'
    group by a.id
    having count(*) >= ${LEAST_SWEEPS} and count(distinct s.to_address) = 1

@@ -15,7 +15,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { count, listColumns, maybe, maybeText, type Row, text } from '../../../core/store/db/statement.ts';
 import { type Freeze, lifeStatusOf } from '../../../core/store/ledger/addresses.ts';
-import { outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import type { Actor } from '../actor.ts';
 import { shorten } from '../input/problems.ts';
 import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../subjects/transfer-export.ts';
@@ -87,9 +87,9 @@ const countTransfersOfAddress = answerOf(
   { incoming: count, outgoing: count },
   `select
      (select count(*) from (
-       select from transfers t where address_id = $1 and block_number > $3 and ${stands('t')} limit $2) t) as incoming,
+       select from transfers t where address_id = $1 and block_number > $3 and ${notAnnulled('t')} limit $2) t) as incoming,
      (select count(*) from (
-       select from outgoing_transfers o where address_id = $1 and block_number > $3 and ${outgoingStands('o')} limit $2) t) as outgoing`,
+       select from outgoing_transfers o where address_id = $1 and block_number > $3 and ${outgoingNotAnnulled('o')} limit $2) t) as outgoing`,
   (addressId: string, aboveBlock: number, limit: number) => [addressId, limit, aboveBlock],
   ([row]) => row ?? { incoming: 0, outgoing: 0 },
 );

@@ -11,14 +11,14 @@ import { listOperatorActions } from '../../../core/store/access/audit-log.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
 import { count } from '../../../core/store/db/statement.ts';
-import { stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled } from '../../../core/store/ledger/annulments.ts';
 import { shorten } from '../input/problems.ts';
 import { findResolutions, findTransfers, type TransferRecord } from '../subjects/transfer-export.ts';
 import type { Explanation } from './explanation.ts';
 import {
   type DescribedDelivery,
   type DescribedTransfer,
-  describeStand,
+  describePosition,
   isTampered,
   ledgerOf,
   MAX_EVENTS,
@@ -26,7 +26,7 @@ import {
   omit,
   readDeliveries,
   readEntry,
-  readStand,
+  readPosition,
 } from './facts.ts';
 import {
   bindInvoice,
@@ -81,7 +81,7 @@ export async function explainInvoice(db: Sql, located: LocatedInvoice, now: Unix
   };
 }
 
-function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 'subject' | 'fields'> {
+function describeInvoice({ invoice, position }: InvoiceFacts): Pick<Explanation, 'subject' | 'fields'> {
   const { externalId, network, address, policy, retiredAt, requestedMicro, payableMicro, status } = invoice;
   const [invoiceId, projectId] = [encodeId('inv', invoice.id), encodeId('prj', invoice.projectId)];
   const [requestedAmount, payableAmount] = [formatAmount(requestedMicro), formatAmount(payableMicro)];
@@ -95,7 +95,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
   return {
     subject: {
       ...{ form: 'invoice', invoiceId, externalId, projectId, network, status, requestedAmount, payableAmount },
-      ...{ address, policy, createdAt, expiresAt, ledger: ledgerOf(stand) },
+      ...{ address, policy, createdAt, expiresAt, ledger: ledgerOf(position) },
       ...(price && { price }),
     },
     fields: [
@@ -110,7 +110,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
       ...(description === undefined ? [] : [['for', description] as const]),
       ...(returnUrl === undefined ? [] : [['return URL', returnUrl] as const]),
       ...Object.entries(metadata ?? {}).map(([name, value]) => [`metadata ${name}`, value] as const),
-      ['ledger', describeStand(stand)],
+      ['ledger', describePosition(position)],
     ],
   };
 }
@@ -191,7 +191,7 @@ async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs)
     /** The events are in sequence order. */
     events: ofInvoice.events,
     transferEvents: ofOthers.events,
-    stand: await readStand(db, invoice.network, now),
+    position: await readPosition(db, invoice.network, now),
     omissions: [
       omit('transfers of exactly this amount after the payment', duplicates.ids.length, duplicates.total),
       omit('unmatched transfers that may be meant for this invoice', MAX_SHOWN, unmatched.fitting),
@@ -245,7 +245,7 @@ const atLeast = (count: number, isAll: boolean) => (isAll ? String(count) : `At 
 
 /** Judges the invoice's state, related transfers that didn't pay it, what delays it, and whether the shop was notified. */
 function judgeInvoice(facts: InvoiceFacts): Verdict {
-  const { invoice, events, near, setAside, stand } = facts;
+  const { invoice, events, near, setAside, position } = facts;
   const { status, withdrawnAt } = invoice;
   const isPaid = status === 'PAID';
   // A transfer's current resolution that names the invoice also closed the invoice's page.
@@ -265,7 +265,7 @@ function judgeInvoice(facts: InvoiceFacts): Verdict {
     ...setAside.map(judgeSetAside),
     judgeDuplicates(facts),
     ...judgeNear(facts),
-    !isPaid && stand.trouble !== null && `Note that ${stand.trouble}.`,
+    !isPaid && position.trouble !== null && `Note that ${position.trouble}.`,
     ...judgeNotification(events.at(-1)),
   );
 }
@@ -402,8 +402,8 @@ const findDuplicates = answerOf(
   { id: 'uuid', total: count },
   `select id, (select count(*) from (
        select from transfers t
-       where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')} limit ${MAX_COUNTED}) d) as total
-   from transfers t where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${stands('t')}
+       where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${notAnnulled('t')} limit ${MAX_COUNTED}) d) as total
+   from transfers t where project_id = $1 and kind = 'duplicate' and invoice_id = $2 and ${notAnnulled('t')}
    order by id desc limit $3`,
   bindInvoice,
   (rows) => ({ ids: rows.map(({ id }) => id), total: rows[0]?.total ?? 0 }),
@@ -425,10 +425,10 @@ export const findCandidates = answerOf(
   { id: 'uuid', total: count, isAll: 'bool' },
   `with first as materialized (
      select id, kind, block_time, address_id, amount_micro from transfers t
-     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id limit ${READ}),
+     where project_id = $1 and kind <> 'matched' and id >= $7 and ${notAnnulled('t')} order by id limit ${READ}),
    last as materialized (
      select id, kind, block_time, address_id, amount_micro from transfers t
-     where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id desc limit ${READ}),
+     where project_id = $1 and kind <> 'matched' and id >= $7 and ${notAnnulled('t')} order by id desc limit ${READ}),
    near as materialized (
      select id, amount_micro from (select * from first union select * from last) ends
      where kind = 'unmatched' and block_time > $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))

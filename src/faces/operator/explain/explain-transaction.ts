@@ -24,16 +24,16 @@ import type { Explanation, Step } from './explanation.ts';
 import {
   type DescribedEvent,
   type DescribedTransfer,
-  describeStand,
+  describePosition,
   isTampered,
+  type LedgerPosition,
   ledgerOf,
   MAX_EVENTS,
   MAX_SHOWN,
   omit,
   readDeliveries,
   readEntry,
-  readStand,
-  type Stand,
+  readPosition,
 } from './facts.ts';
 import {
   EVENTS_SEARCHED,
@@ -211,10 +211,10 @@ function judgeTransfer(described: DescribedTransfer): Sentence[] {
 /** If several exact transfers are on their way, the first one in the chain pays. */
 function judgeSighting({ rival, ...sighting }: Facts['sightings'][number]): Sentence {
   const { amountMicro, blockNumber } = sighting;
-  const stands = `${usdt(amountMicro)}, exactly the payable amount of ${nameOf(sighting)}, was seen in block ${blockNumber}`;
+  const seen = `${usdt(amountMicro)}, exactly the payable amount of ${nameOf(sighting)}, was seen in block ${blockNumber}`;
   return rival === null
-    ? `${stands}. The invoice becomes PAID when the block is irreversible, usually within two minutes.`
-    : `${stands}. Another transfer of exactly this amount arrived first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this transfer pays no invoice.`;
+    ? `${seen}. The invoice becomes PAID when the block is irreversible, usually within two minutes.`
+    : `${seen}. Another transfer of exactly this amount arrived first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this transfer pays no invoice.`;
 }
 
 function judgeOutgoing(outgoing: ExplainedOutgoing): Sentence {
@@ -289,12 +289,12 @@ function judgeOrphaned(found: Awaited<ReturnType<typeof readOrphaned>>): Verdict
 
 /** Explains that a transaction isn't in the ledger, and how far the ledger has followed each chain. */
 async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
-  const stands: Stand[] = [];
-  for (const network of NETWORKS) stands.push(await readStand(db, network, now));
-  const followed = stands.filter(({ cursor }) => cursor !== null);
+  const positions: LedgerPosition[] = [];
+  for (const network of NETWORKS) positions.push(await readPosition(db, network, now));
+  const followed = positions.filter(({ cursor }) => cursor !== null);
   const { subject: described, fields } = describeTransaction(subject);
   const ledgers =
-    followed.length === 0 ? ['the service has not read blocks of any network yet'] : followed.map(describeStand);
+    followed.length === 0 ? ['the service has not read blocks of any network yet'] : followed.map(describePosition);
   return {
     ...judgeUnknown(followed, projects),
     subject: { ...described, ledger: followed.map(ledgerOf) },
@@ -304,7 +304,7 @@ async function explainUnknown({ db, projects, now }: Scope, subject: Transaction
 }
 
 /** Recommends what to do about a transaction that the ledger doesn't know. */
-function judgeUnknown(followed: readonly Stand[], projects: Actor['projects']): Verdict {
+function judgeUnknown(followed: readonly LedgerPosition[], projects: Actor['projects']): Verdict {
   const { verdict } = judge(
     `The ledger does not contain this transaction: in the recorded blocks, it moved no USDT to or from ${nameAddresses(projects)}.`,
     projects?.length === 1 && SEARCHED,

@@ -66,12 +66,12 @@ export async function readDeliveries(
 }
 
 /** How far the ledger has followed a network, and what keeps it from continuing. */
-export type Stand = { network: Network; cursor: ChainCursor | null; trouble: string | null };
+export type LedgerPosition = { network: Network; cursor: ChainCursor | null; trouble: string | null };
 
 /** A running chain has a block every 3 s; the rest is an allowance for slow nodes and the watcher. */
 const LAG_MS = 120_000;
 
-export async function readStand(db: Sql, network: Network, now: UnixMs): Promise<Stand> {
+export async function readPosition(db: Sql, network: Network, now: UnixMs): Promise<LedgerPosition> {
   const cursor = await findCursor(db, network);
   const halt = await findHalt(db, network);
   const blind = (await findChainStatus(db, network))?.status.blind ?? null;
@@ -88,14 +88,14 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
 }
 
 /** Returns text such as `recorded up to block 1030 of …, examined up to block 1048 of …`. */
-export function describeStand({ network, cursor }: Stand): string {
+export function describePosition({ network, cursor }: LedgerPosition): string {
   if (cursor === null) return `the service has not read a block of ${network} yet`;
   const { solid, head } = cursor;
   return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
 
 /** The numbers are `null` if the network has never been examined. */
-export function ledgerOf({ network, cursor }: Stand) {
+export function ledgerOf({ network, cursor }: LedgerPosition) {
   return { network, recordedBlock: cursor?.solid.number ?? null, examinedBlock: cursor?.head.number ?? null };
 }
 

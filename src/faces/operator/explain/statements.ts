@@ -24,7 +24,7 @@ import {
   annulmentShape,
   outgoingAnnulment,
   payableAfter,
-} from '../../../core/store/ledger/standing.ts';
+} from '../../../core/store/ledger/annulments.ts';
 import { joinRefundOf, refundOfShape } from '../../../core/store/ledger/transfer-refunds.ts';
 import type { Actor } from '../actor.ts';
 

@@ -10,7 +10,7 @@ import { describeRecorded } from '../../../core/domain/recorded-action.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { TimelineEntry } from '../../../core/domain/timeline.ts';
 import type { OperatorAction } from '../../../core/store/access/audit-log.ts';
-import type { Annulment } from '../../../core/store/ledger/standing.ts';
+import type { Annulment } from '../../../core/store/ledger/annulments.ts';
 import { soundRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { shorten } from '../input/problems.ts';
 import type { Resolution, TransferRecord } from '../subjects/transfer-export.ts';

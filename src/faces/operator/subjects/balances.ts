@@ -14,7 +14,7 @@ import type { Database } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { maybeText, maybe as mayLack, type Row, text as textOf } from '../../../core/store/db/statement.ts';
 import type { Freeze } from '../../../core/store/ledger/addresses.ts';
-import { outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import { formatTable } from '../command-words.ts';
 import { choice, type Field, maybe, part, type Shown, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
@@ -60,9 +60,9 @@ const sumSinceCheck = answerOf(
   'balances-sum',
   { id: 'uuid', micro: 'numeric' },
   `select a.id, (select coalesce(sum(t.amount_micro), 0) from transfers t
-       where t.address_id = a.id and t.block_number > coalesce(b.checked_block, -1) and ${stands('t')})
+       where t.address_id = a.id and t.block_number > coalesce(b.checked_block, -1) and ${notAnnulled('t')})
      - (select coalesce(sum(o.amount_micro), 0) from outgoing_transfers o
-       where o.address_id = a.id and o.block_number > coalesce(b.checked_block, -1) and ${outgoingStands('o')}) as micro
+       where o.address_id = a.id and o.block_number > coalesce(b.checked_block, -1) and ${outgoingNotAnnulled('o')}) as micro
    from addresses a left join balance_checks b on b.address_id = a.id where a.id = any($1::uuid[])`,
   (ids: readonly string[]) => [ids],
   (rows) => new Map(rows.map(({ id, micro }) => [id, micro])),

@@ -26,7 +26,7 @@ import { addressColumn } from '../../../core/store/db/address-column.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { count, type Row, text } from '../../../core/store/db/statement.ts';
-import { outgoingAnnulment, outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled, outgoingAnnulment, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import type { ReadSolidDeps } from '../operation.ts';
 
@@ -102,10 +102,10 @@ export const findLedgerRange = rowsOf(
    from addresses a
    cross join lateral (
      select 'in' as side, tx_id, log_index, block_number, block_id, amount_micro from transfers t
-     where address_id = a.id and block_number between $2 and $3 and ${stands('t')}
+     where address_id = a.id and block_number between $2 and $3 and ${notAnnulled('t')}
      union all
      select 'out', tx_id, log_index, block_number, block_id, amount_micro from outgoing_transfers o
-     where address_id = a.id and block_number between $2 and $3 and ${outgoingStands('o')}) t
+     where address_id = a.id and block_number between $2 and $3 and ${outgoingNotAnnulled('o')}) t
    where a.network = $1
    order by t.block_number, tx_id, t.log_index, t.side`,
   (network: Network, from: number, to: number) => [network, from, to],

@@ -15,7 +15,7 @@ import type { Sql } from '../../../core/store/db/database.ts';
 import { hexSeal } from '../../../core/store/db/seal.ts';
 import { SEALED_ANNULMENT } from '../../../core/store/db/sealed-tables.ts';
 import { maybe, type Row, statement, text } from '../../../core/store/db/statement.ts';
-import { type Annulment, outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { type Annulment, notAnnulled, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import type { Actor } from '../actor.ts';
 import { type Column, columnsText, writeText } from '../command-words.ts';
 import { clip, quote } from '../input/problems.ts';
@@ -60,11 +60,11 @@ const recorded = statement(
    cross join lateral (
      select t.correction, t.id, t.project_id, t.kind, t.invoice_id from transfers t
      where asked.side = 'in' and t.network = $1 and t.tx_id = decode(asked.tx_id, 'hex') and t.log_index = asked.log_index
-       and ${stands('t')}
+       and ${notAnnulled('t')}
      union all
      select o.correction, null, null, null, null from outgoing_transfers o
      where asked.side = 'out' and o.network = $1 and o.tx_id = decode(asked.tx_id, 'hex') and o.log_index = asked.log_index
-       and ${outgoingStands('o')}) t
+       and ${outgoingNotAnnulled('o')}) t
    left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
    order by given.place`,
 );

@@ -8,8 +8,8 @@ import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { count, micro, type Row, text } from '../../../core/store/db/statement.ts';
+import { notAnnulled, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import type { Project } from '../../../core/store/ledger/projects.ts';
-import { outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
 import { csvLine } from '../export/write-rows.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { parseMoment } from '../input/readers.ts';
@@ -319,7 +319,7 @@ const sumIncoming = rowsOf(
   incomingDay,
   `select day::text, ${SUMS}, kind
    from (select ${MOVED}, t.kind from transfers t left join balance_checks b on b.address_id = t.address_id
-     where t.project_id = $1 and t.id >= $2 and t.id < $3 and ${stands('t')}) came
+     where t.project_id = $1 and t.id >= $2 and t.id < $3 and ${notAnnulled('t')}) came
    group by day, kind`,
   (projectId: string, recorded: Recorded) => [projectId, ...idsOf(recorded)],
 );
@@ -330,7 +330,7 @@ const sumOutgoing = rowsOf(
   movedDay,
   `select day::text, ${SUMS}
    from (select ${MOVED} from outgoing_transfers t left join balance_checks b on b.address_id = t.address_id
-     where t.project_id = $1 and ${outgoingStands('t')}) gone
+     where t.project_id = $1 and ${outgoingNotAnnulled('t')}) gone
    group by day`,
   (projectId: string) => [projectId],
 );
@@ -347,7 +347,7 @@ const sumPaid = rowsOf(
    from (select (t.block_time at time zone 'UTC')::date as day, i.requested_micro, t.amount_micro, t.block_time > i.expires_at as is_late
      from transfers t join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
      where t.project_id = $1 and t.id >= $2 and t.id < $3 and t.kind = 'matched' and t.block_time >= $4 and t.block_time < $5
-       and ${stands('t')}) paid
+       and ${notAnnulled('t')}) paid
    group by day`,
   (projectId: string, recorded: Recorded, period: { from: UnixMs; until: UnixMs }) => [
     projectId,

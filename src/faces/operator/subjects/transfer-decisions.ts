@@ -23,7 +23,7 @@ import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { hexSeal, sealColumn } from '../../../core/store/db/seal.ts';
 import { SEALED_OUTGOING, SEALED_RESOLUTION } from '../../../core/store/db/sealed-tables.ts';
 import { text as column, count, isAsSealed, micro, type Row, statement } from '../../../core/store/db/statement.ts';
-import { outgoingStands, stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled, outgoingNotAnnulled } from '../../../core/store/ledger/annulments.ts';
 import { insertRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { insertEvents } from '../../../core/store/outbox/events.ts';
 import { type Actor, maySee } from '../actor.ts';
@@ -59,7 +59,7 @@ const findSentBack = answerOf(
     isSound: isAsSealed(SEALED_OUTGOING, { isOfOther: true }),
   },
   `select o.log_index, o.block_number, o.block_time, ${addressColumn('a')} as "from", o.to_address as "to", o.amount_micro,
-     ${outgoingStands('o')} as stands,
+     ${outgoingNotAnnulled('o')} as stands,
      (select f.transfer_id from transfer_refunds f
       where f.network = o.network and f.tx_id = o.tx_id and f.log_index = o.log_index) as refund_of,
      ${sealColumn(SEALED_OUTGOING, 'o.')} as is_sound
@@ -330,7 +330,7 @@ type LockedTransfer = Row<typeof locked>;
 const lockTransfers = rowsOf(
   'desk-lock',
   locked,
-  `select t.id, t.project_id, t.kind, not ${stands('t')} as is_annulled,
+  `select t.id, t.project_id, t.kind, not ${notAnnulled('t')} as is_annulled,
      (select external_id from invoices where project_id = t.project_id and id = t.invoice_id) as external_id
    from lock_transfers($1::uuid[]) locked join transfers t on t.id = locked order by t.id`,
   (ids: readonly string[]) => [ids],

@@ -27,14 +27,14 @@ import {
   statement,
   text,
 } from '../../../core/store/db/statement.ts';
-import type { Project } from '../../../core/store/ledger/projects.ts';
 import {
   ANNULMENT_COLUMNS,
   annulmentShape,
-  outgoingStands,
+  notAnnulled,
+  outgoingNotAnnulled,
   resolutionColumn,
-  stands,
-} from '../../../core/store/ledger/standing.ts';
+} from '../../../core/store/ledger/annulments.ts';
+import type { Project } from '../../../core/store/ledger/projects.ts';
 import { joinRefund, REFUND_COLUMNS, refundShape } from '../../../core/store/ledger/transfer-refunds.ts';
 import type { Actor } from '../actor.ts';
 import { clip, FieldError } from '../input/problems.ts';
@@ -350,7 +350,7 @@ const findIncomingAfter = rowsOf(
   })}
    from (
      select * from transfers u
-     where project_id = $1 and ${stands('u')} and id > $2 and id <= $3 and kind = any($4::text[])
+     where project_id = $1 and ${notAnnulled('u')} and id > $2 and id <= $3 and kind = any($4::text[])
        and ($5::timestamptz is null or block_time >= $5) and ($6::timestamptz is null or block_time < $6)
      order by id limit $7::int8) t
    join addresses a on a.id = t.address_id
@@ -391,7 +391,7 @@ const findOutgoingAfter = rowsOf(
   `select ${listColumns(shared, 't.', { from: addressColumn('a'), to: 't.to_address' })}
    from (
      select * from outgoing_transfers u
-     where project_id = $1 and ${outgoingStands('u')} and (block_number, tx_id, log_index) > ($2::int8, decode($3, 'hex'), $4::int4)
+     where project_id = $1 and ${outgoingNotAnnulled('u')} and (block_number, tx_id, log_index) > ($2::int8, decode($3, 'hex'), $4::int4)
        and (block_number, tx_id, log_index) <= ($5::int8, decode($6, 'hex'), $7::int4)
        and ($8::timestamptz is null or block_time >= $8) and ($9::timestamptz is null or block_time < $9)
      order by block_number, tx_id, log_index limit $10::int8) t

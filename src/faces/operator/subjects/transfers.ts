@@ -27,7 +27,7 @@ import {
   sealedBefore,
   statement,
 } from '../../../core/store/db/statement.ts';
-import { resolutionColumn, stands } from '../../../core/store/ledger/standing.ts';
+import { notAnnulled, resolutionColumn } from '../../../core/store/ledger/annulments.ts';
 import { soundRefund } from '../../../core/store/ledger/transfer-refunds.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText, formatFields, isoSecond, joinParts, shortCell } from '../command-words.ts';
@@ -300,7 +300,7 @@ const listText = (
    order by t.is_claimed desc, t.id desc`;
 
 function asked(only: string): string {
-  return `u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${stands('u')}
+  return `u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${notAnnulled('u')}
        and ($4::timestamptz is null or u.block_time >= $4) and ($5::timestamptz is null or u.block_time < $5)`;
 }
 

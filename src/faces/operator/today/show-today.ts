@@ -10,8 +10,8 @@ import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
 import { count, micro } from '../../../core/store/db/statement.ts';
 import { listAddresses } from '../../../core/store/ledger/addresses.ts';
+import { notAnnulled } from '../../../core/store/ledger/annulments.ts';
 import type { Project } from '../../../core/store/ledger/projects.ts';
-import { stands } from '../../../core/store/ledger/standing.ts';
 import { listNotifyChannels } from '../../../core/store/outbox/notify-channels.ts';
 import type { Actor } from '../actor.ts';
 import { findNewestBackup } from '../backup/backup-directory.ts';
@@ -50,7 +50,7 @@ const sumRecorded = rowsOf(
   { day: 'text', count, amountMicro: micro() },
   `select day::text, count(*) as count, sum(amount_micro) as amount_micro
    from (select (t.block_time at time zone 'UTC')::date as day, t.amount_micro from transfers t
-     where t.project_id = $1 and t.id >= $2 and t.id < $3 and t.block_time >= $4 and t.kind = 'matched' and ${stands('t')}) paid
+     where t.project_id = $1 and t.id >= $2 and t.id < $3 and t.block_time >= $4 and t.kind = 'matched' and ${notAnnulled('t')}) paid
    group by day order by day`,
   (projectId: string, recorded: { from: number; until: number }, from: UnixMs) => [
     projectId,
@@ -142,7 +142,7 @@ const sumOpenTransfers = answerOf(
   { count, amountMicro: micro(), oldestAt: 'timestamptz?' },
   `select count(*) as count, coalesce(sum(amount_micro), 0) as amount_micro, min(block_time) as oldest_at from (
      select t.amount_micro, t.block_time from transfers t
-     where t.project_id = $1 and t.kind <> 'matched' and ${stands('t')}
+     where t.project_id = $1 and t.kind <> 'matched' and ${notAnnulled('t')}
        and not exists (select from transfer_resolutions r where r.transfer_id = t.id)
      order by t.id desc limit ${MAX_OPEN}) open`,
   (projectId: string) => [projectId],

@@ -19,7 +19,7 @@ export const ANNULMENT_COLUMNS = {
 } as const;
 
 /** The SQL that says whether a `transfers` row wasn't annulled. `alias` is the table's alias. */
-export function stands(alias: string): string {
+export function notAnnulled(alias: string): string {
   return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
 }
 
@@ -35,7 +35,7 @@ export function outgoingAnnulment(alias: string): string {
 }
 
 /** The SQL that says whether an `outgoing_transfers` row wasn't annulled. */
-export function outgoingStands(alias: string): string {
+export function outgoingNotAnnulled(alias: string): string {
   return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
 }
 
