@@ -126,7 +126,7 @@ test('keys of the setting: everything is sealed under the first, the others can 
   for (const key of [older, newer]) expect(JSON.stringify([rotated, notes])).not.toContain(text(key).slice(0, 40));
 });
 
-longTest('the key file: a rotation beside a running service, cut off after each step and finished', async () => {
+test('the key file: a rotation beside a running service, cut off after each step and finished', async () => {
   const dataDir = join(newDirectory(), 'data');
   const env = { QUITTANCE_DATA_DIR: dataDir };
   const lock = await lockDataDir(dataDir);

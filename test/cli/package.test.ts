@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatManifest } from '../../src/core/domain/manifest/manifest.ts';
 import { VECTOR } from '../manifest/vector.ts';
 import { copyCheckout, linkProductionPackages, newFolder, productionPackages } from '../support/checkout-copy.ts';
@@ -66,7 +66,7 @@ longTest(
   },
 );
 
-longTest('none of the packages that it depends on compiles', async () => {
+test('none of the packages that it depends on compiles', async () => {
   const packages = await productionPackages();
   expect(packages).toContain('fastify');
   const compilers = /^(tsx|esbuild|@esbuild\/.*|typescript|ts-blank-space|ts-node|@swc\/.*|sucrase|@babel\/.*|amaro)$/;

@@ -1,8 +1,8 @@
 import { inject, test } from 'vitest';
 
 /**
- * Declares a test that only `npm run test:long` runs. It takes a second of processor time or more, and `npm test` covers the same subject
- * with cheaper tests.
+ * Declares a test that only `npm run test:long` runs. It takes a second of processor time or more, and either `npm test` covers the same
+ * subject with cheaper tests, or it concerns packaging.
  */
 export const longTest = test.runIf(inject('everyCase'));
 

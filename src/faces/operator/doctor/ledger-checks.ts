@@ -139,14 +139,18 @@ const seals = schemaCheck('seals', async (look) => {
   const limits = { onProgress: () => undefined, maxRows: SEALED_ROWS_READ };
   const { tables, wrong } = await look.read((tx) => checkSeals({ db: tx, ...limits }, actor));
   const ledger = await look.read((tx) => findLedgerIdentity(tx));
-  // Without an older release, only someone who wrote directly to the database can have left a row without a seal.
+  // In such a ledger, no release leaves a row without a seal: only a process with QUITTANCE_ROW_MACS=off, or someone who wrote directly to
+  // the database.
   const isSealedSinceStart = ledger !== null && requiresSeals(ledger.id);
   const changed = wrong
     .filter(({ kind }) => kind !== 'unsealed' || isSealedSinceStart)
     .map(({ table, id, kind }) => `${table}:${id} (${kind})`);
   if (changed.length > 0) {
     const says = `these rows don't match their seals: ${changed.slice(0, MAX_TOLD).join(', ')}`;
-    return failed(says, say`See "A row was changed" in docs/guides/tampering.md. ${all}`);
+    return failed(
+      says,
+      say`See "A row was changed" in docs/guides/tampering.md, and for unsealed rows "Rows have no seal" there. ${all}`,
+    );
   }
   const unsealed = tables.reduce((sum, table) => sum + table.unsealed, 0);
   if (unsealed > 0) {

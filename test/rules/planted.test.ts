@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import ts from 'typescript';
-import { expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { NETWORKS } from '../../src/core/domain/network.ts';
+import { longTest } from '../support/some-cases.ts';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 
@@ -68,7 +69,7 @@ const PLANTS = [
 ] as const;
 
 /** The compiler's errors with everything planted at once, which takes no longer than a single plant. */
-const diagnostics = compilePlanted();
+let diagnostics: readonly ts.Diagnostic[];
 
 function compilePlanted(): readonly ts.Diagnostic[] {
   const config = ts.getParsedCommandLineOfConfigFile(
@@ -105,18 +106,24 @@ function filesNaming(planted: string): string[] {
   return [...new Set(naming.map(({ file }) => relative(ROOT, file?.fileName ?? '')))].sort();
 }
 
-test.each(PLANTS)('$recipe: the compiler names the files of the recipe', async ({ recipe, file, named }) => {
-  const page = await readFile(`${ROOT}CONTRIBUTING.md`, 'utf8');
-  const [, section = ''] = new RegExp(`### ${recipe}\\n([^]*?)(?:\\n##|$)`).exec(page) ?? [];
-  const listed = [...section.matchAll(/`((?:src|test\/support)\/[^`]+)`/g)].map(([, path]) => path);
-  expect(listed).toContain(file);
-  // The planted file itself is only listed if it uses its own declaration.
-  expect([...new Set([file, ...filesNaming(named)])].sort()).toEqual(listed.sort());
-});
+describe('with everything planted', () => {
+  beforeAll(() => {
+    diagnostics = compilePlanted();
+  });
 
-test('whatever the compiler says of the plants is told to somebody', () => {
-  const texts = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
-  expect(texts.filter((text) => !PLANTS.some(({ named }) => text.includes(named)))).toEqual([]);
+  longTest.each(PLANTS)('$recipe: the compiler names the files of the recipe', async ({ recipe, file, named }) => {
+    const page = await readFile(`${ROOT}CONTRIBUTING.md`, 'utf8');
+    const [, section = ''] = new RegExp(`### ${recipe}\\n([^]*?)(?:\\n##|$)`).exec(page) ?? [];
+    const listed = [...section.matchAll(/`((?:src|test\/support)\/[^`]+)`/g)].map(([, path]) => path);
+    expect(listed).toContain(file);
+    // The planted file itself is only listed if it uses its own declaration.
+    expect([...new Set([file, ...filesNaming(named)])].sort()).toEqual(listed.sort());
+  });
+
+  longTest('whatever the compiler says of the plants is told to somebody', () => {
+    const texts = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+    expect(texts.filter((text) => !PLANTS.some(({ named }) => text.includes(named)))).toEqual([]);
+  });
 });
 
 test('the database takes the networks of the list and no other', async () => {
