@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createNodePool, recogniseNodes } from '../../core/chain/nodes/node-pool.ts';
+import { recogniseNodes } from '../../core/chain/nodes/node.ts';
+import { createNodePool } from '../../core/chain/nodes/node-pool.ts';
 import { createKnownTerms } from '../../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../../core/chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../../core/domain/network.ts';

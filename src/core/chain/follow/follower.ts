@@ -14,8 +14,14 @@ import {
 import type { Lease } from '../../store/chain/leases.ts';
 import { insertProducerSet, type ProducerSet } from '../../store/chain/producer-sets.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
-import { createAvoidance, type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
-import { describeNodes, recogniseNodes } from '../nodes/node-pool.ts';
+import {
+  createAvoidance,
+  describeNodes,
+  type Node,
+  ofDifferentOperators,
+  orNull,
+  recogniseNodes,
+} from '../nodes/node.ts';
 import { shippedCheckpoint } from '../proof/checkpoints.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import {

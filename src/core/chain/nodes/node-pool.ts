@@ -1,16 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import type { ShownHeader } from '@quittance/tron/shown-block';
 import { retryableError } from '../../domain/errors.ts';
-import { isLocalNetwork, type Network, nodesVariable } from '../../domain/network.ts';
+import { nodesVariable } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { createSemaphore, unlessAborted } from '../../runtime/concurrency.ts';
 import { backoffMs } from '../../runtime/loop.ts';
-import { findGenesisId } from '../../store/chain/cursor.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
-import type { Sql } from '../../store/db/database.ts';
 import { readBlockId } from '../proof/prove-block.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
 import {
@@ -310,26 +307,6 @@ function readShown(shown: ShownHeader | null): { id: string | null } {
   } catch {
     return { id: null };
   }
-}
-
-/** Returns each node's URL with its state, for messages to the operator. */
-export function describeNodes(pool: Pick<NodePool, 'health'>): string {
-  const states = pool
-    .health()
-    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
-  return states.join('; ');
-}
-
-export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
-
-/**
- * Sets the genesis block (block 0) that the pool recognises nodes by. Returns whether it's known; for a private network, that's only after
- * the first start.
- */
-export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {
-  const id = isLocalNetwork(network) ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
-  pool.setGenesis(id);
-  return id !== null;
 }
 
 /** If a node accepts only a few requests per second, the watcher has to wait for at most this many requests of the long-running work. */

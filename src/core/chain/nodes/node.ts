@@ -1,5 +1,9 @@
+import { GENESIS_BLOCK_IDS } from '@quittance/tron/genesis';
 import { AppError } from '../../domain/errors.ts';
+import { isLocalNetwork, type Network } from '../../domain/network.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
+import { findGenesisId } from '../../store/chain/cursor.ts';
+import type { Sql } from '../../store/db/database.ts';
 import type { JsonShape } from './json-reader.ts';
 
 /**
@@ -252,4 +256,24 @@ export function createAvoidance(forMs: number) {
 export function orNull(error: unknown): null {
   if (error instanceof AppError) return null;
   throw error;
+}
+
+/** Returns each node's URL with its state, for messages to the operator. */
+export function describeNodes(pool: { health(): readonly NodeHealth[] }): string {
+  const states = pool
+    .health()
+    .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
+  return states.join('; ');
+}
+
+export type RecogniseDeps = { db: Sql; network: Network; pool: { setGenesis(id: string | null): void } };
+
+/**
+ * Sets the genesis block (block 0) that the pool recognises nodes by. Returns whether it's known; for a private network, that's only after
+ * the first start.
+ */
+export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {
+  const id = isLocalNetwork(network) ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
+  pool.setGenesis(id);
+  return id !== null;
 }

@@ -17,8 +17,16 @@ import { createSemaphore } from '../../runtime/concurrency.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
-import { AnswerTooLarge, type Node, orNull, type Question, wholeMessage } from '../nodes/node.ts';
-import { type NodePool, type RecogniseDeps, recogniseNodes } from '../nodes/node-pool.ts';
+import {
+  AnswerTooLarge,
+  type Node,
+  orNull,
+  type Question,
+  type RecogniseDeps,
+  recogniseNodes,
+  wholeMessage,
+} from '../nodes/node.ts';
+import type { NodePool } from '../nodes/node-pool.ts';
 import { constantCall, infoOf, type ShownInfo } from '../nodes/questions.ts';
 import { describeTransaction } from '../proof/prove-block.ts';
 import { readLogs } from './read-logs.ts';

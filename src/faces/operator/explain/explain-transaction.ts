@@ -1,5 +1,6 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { describeNodes, type NodePool } from '../../../core/chain/nodes/node-pool.ts';
+import { describeNodes } from '../../../core/chain/nodes/node.ts';
+import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
 import { createTransactionReader, type TransactionReaderDeps } from '../../../core/chain/verify/transaction-reader.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
