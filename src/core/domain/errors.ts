@@ -1,4 +1,4 @@
-import type { Text } from './message.ts';
+import { say, type Text } from './message.ts';
 
 /** The codes of all errors that Quittance throws. Expected outcomes are returned, not thrown. */
 export type ErrorCode =
@@ -64,6 +64,19 @@ export class AppError extends Error {
     this.problems = options.problems ?? [];
   }
 }
+
+type Said = Parameters<typeof say>;
+const errorOf =
+  (code: ErrorCode) =>
+  (...text: Said): AppError =>
+    new AppError(code, say(...text));
+
+/** These make errors whose text is a template, as `say` makes it: throw conflict`${id} is already disabled`. */
+export const usageError = errorOf('USAGE');
+export const invalidArgument = errorOf('INVALID_ARGUMENT');
+export const notFound = errorOf('NOT_FOUND');
+export const conflict = errorOf('CONFLICT');
+export const configInvalid = errorOf('CONFIG_INVALID');
 
 /** An error about nodes or their answers: a later attempt, or another node, may succeed. */
 export function retryableError(code: ErrorCode, text: Text): AppError {

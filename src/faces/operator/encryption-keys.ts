@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { configInvalid } from '../../core/domain/errors.ts';
 import { say, type Text } from '../../core/domain/message.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
@@ -62,8 +62,6 @@ export async function openEncryptionKeys(
   const atHand = await openKeyRing(config, { mayCreate: false });
   const missing = await describeMissingKeys({ db, now, keyRing: atHand });
   const isLackingVariable = atHand === null && config.databaseUrl !== null;
-  if (missing !== null && !isKeyLost && !isLackingVariable) {
-    throw new AppError('CONFIG_INVALID', say`${missing}; nothing was changed`);
-  }
+  if (missing !== null && !isKeyLost && !isLackingVariable) throw configInvalid`${missing}; nothing was changed`;
   return requireKeyRing(config, note);
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument, notFound } from '../../core/domain/errors.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../core/domain/invoice.ts';
 import { say } from '../../core/domain/message.ts';
@@ -25,16 +25,9 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
   const projects = await findProjects(db, actor.projects, false);
   const [only, ...others] = projects;
   if (only === undefined) {
-    if ((await findProjects(db, actor.projects, true)).length > 0) {
-      throw new AppError(
-        'NOT_FOUND',
-        say`all projects are archived: choose a project from "${{ command: 'project list', input: { archived: true } }}"`,
-      );
-    }
-    throw new AppError(
-      'NOT_FOUND',
-      say`there is no project yet: create a project with "${{ command: 'project create' }}"`,
-    );
+    if ((await findProjects(db, actor.projects, true)).length > 0)
+      throw notFound`all projects are archived: choose a project from "${{ command: 'project list', input: { archived: true } }}"`;
+    throw notFound`there is no project yet: create a project with "${{ command: 'project create' }}"`;
   }
   if (others.length === 0) return only;
   const problems = projects.slice(0, MAX_LISTED).map(({ id, name, network }) => {
@@ -51,17 +44,11 @@ export function selectNetwork(configured: readonly Network[], name: string | und
   const [only] = configured;
   if (name === undefined) {
     if (only !== undefined && configured.length === 1) return only;
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`there are several networks: choose one with ${{ field: 'network' }}, ${configured.join(' or ')}`,
-    );
+    throw invalidArgument`there are several networks: choose one with ${{ field: 'network' }}, ${configured.join(' or ')}`;
   }
   if (isNetwork(name) && configured.includes(name)) return name;
   const problem = isNetwork(name) ? 'is not configured here' : 'is not a network';
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${{ field: 'network' }} ${clip(name)} ${problem}; configured: ${configured.join(', ')}`,
-  );
+  throw invalidArgument`${{ field: 'network' }} ${clip(name)} ${problem}; configured: ${configured.join(', ')}`;
 }
 
 /** Runs `work` with a network's nodes, or with the only network's nodes if no name is given. */
@@ -96,8 +83,5 @@ export async function findInvoiceId(db: Sql, projectId: string, named: string): 
   const name = named.includes('\u0000') ? null : { id: decodeId('inv', named), externalId: named };
   const found = name && (await findNamedInvoice(db, projectId, name));
   if (found !== null) return found.id;
-  throw new AppError(
-    'NOT_FOUND',
-    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}. To find an invoice by part of its order id, its amount, its transaction or its link, run "${{ command: 'explain', args: ['ORDER'] }}"`,
-  );
+  throw notFound`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}. To find an invoice by part of its order id, its amount, its transaction or its link, run "${{ command: 'explain', args: ['ORDER'] }}"`;
 }

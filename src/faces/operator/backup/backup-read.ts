@@ -4,7 +4,7 @@ import { open, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { bech32 } from '@scure/base';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
 import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
@@ -306,10 +306,7 @@ function notABackup(path: string, magic: Buffer): AppError {
       `${path} has a format that this release cannot read: restore it with the newer release of Quittance that created it`,
     );
   }
-  return new AppError(
-    'INVALID_ARGUMENT',
-    say`${path} is not a Quittance backup: use a file created by "${{ command: 'backup' }}"`,
-  );
+  return invalidArgument`${path} is not a Quittance backup: use a file created by "${{ command: 'backup' }}"`;
 }
 
 async function readSize(path: string): Promise<number> {

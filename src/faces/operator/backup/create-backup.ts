@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs } from '../../../core/domain/time.ts';
 import type { KeyRing, MasterKey } from '../../../core/runtime/key-ring.ts';
@@ -74,10 +74,7 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
     count = await countServiceConnections(db);
   }
   if (count === 0 && kind === 'external') return;
-  throw new AppError(
-    'CONFLICT',
-    `services are still using this database (${count} connections), so nothing was changed: stop all services first`,
-  );
+  throw conflict`services are still using this database (${count} connections), so nothing was changed: stop all services first`;
 }
 
 /**
@@ -87,12 +84,8 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
 export async function makeKey({ now }: { now(): UnixMs }, _actor: Actor, { path }: { path: string }) {
   const { file, recipient } = await createAgeKey(toIso(now()));
   await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') {
-      throw new AppError(
-        'CONFLICT',
-        `the file ${clip(path)} already exists, and you may need it to open backups: use another name`,
-      );
-    }
+    if (error.code === 'EEXIST')
+      throw conflict`the file ${clip(path)} already exists, and you may need it to open backups: use another name`;
     const reason = `${clip(path)} cannot be written (${error.code}): use another path`;
     throw new AppError('INVALID_ARGUMENT', reason, { cause: error });
   });
@@ -178,12 +171,8 @@ export async function writeBackup(options: {
   signal?: AbortSignal | undefined;
 }): Promise<BackupMade> {
   const { path, protection, signal } = options;
-  if (await isThere(path)) {
-    throw new AppError(
-      'CONFLICT',
-      say`the file ${clip(path)} already exists: use another name with ${{ field: 'path' }}`,
-    );
-  }
+  if (await isThere(path))
+    throw conflict`the file ${clip(path)} already exists: use another name with ${{ field: 'path' }}`;
   const draft = `${path}.${process.pid}.draft`;
   try {
     const mode = 'isolation level repeatable read read only';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict } from '../../../core/domain/errors.ts';
 import { uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
@@ -381,5 +381,5 @@ export async function acceptRestore(
 }
 
 function nothingToAccept(reason: string): AppError {
-  return new AppError('CONFLICT', `${reason}, so there is nothing to accept; nothing was changed`);
+  return conflict`${reason}, so there is nothing to accept; nothing was changed`;
 }

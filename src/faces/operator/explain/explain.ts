@@ -1,5 +1,5 @@
 import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron/address';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, notFound } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, isCheckoutToken } from '../../../core/domain/ids.ts';
 import type { InvoiceStatus, Match } from '../../../core/domain/invoice.ts';
 import { readTransactionReference, trimPasted } from '../../../core/domain/lookup/pasted.ts';
@@ -96,7 +96,7 @@ async function findSubjectIn(scope: Scope, subject: Subject, asked: Asked): Prom
   if (found !== null) return found;
   if (subject.form === 'transaction') return explainUnrecorded(scope, subject);
   const answer = await explainSearched(scope, subject);
-  if (answer === null) throw notFound(subject, asked);
+  if (answer === null) throw nothingFound(subject, asked);
   return answer;
 }
 
@@ -176,13 +176,10 @@ function severalFit(text: string, { invoices, transfers, addresses }: Found): Ap
   });
 }
 
-function notFound(subject: Subject, { projectId }: Asked): AppError {
+function nothingFound(subject: Subject, { projectId }: Asked): AppError {
   const where = projectId === undefined ? 'nothing matches' : `nothing in the project ${projectId} matches`;
   const hint = subject.form === 'external-id' && subject.hint !== null ? say` (${subject.hint})` : '';
-  return new AppError(
-    'NOT_FOUND',
-    say`${where} ${clip(subject.text)}${hint}. Search for an invoice id (inv_…), an externalId or its beginning, an amount, a transaction id or its beginning, an event (evt_…), a checkout link, or an address (T…)`,
-  );
+  return notFound`${where} ${clip(subject.text)}${hint}. Search for an invoice id (inv_…), an externalId or its beginning, an amount, a transaction id or its beginning, an event (evt_…), a checkout link, or an address (T…)`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { parseAddress } from '@quittance/tron/address';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, type FieldProblem, invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import { decodeId, type IdPrefix } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { noteProblem } from '../../../core/domain/resolution.ts';
@@ -40,7 +40,7 @@ export function notAnId(prefix: ListedId, text: string, seen = clip(text)): Text
 /** The error for an id that doesn't exist, or that the actor may not see. */
 export function noSuch(prefix: ListedId, id: string): AppError {
   const { name, one = name, several = `${name}s`, command }: IdWords = ID_WORDS[prefix];
-  return new AppError('NOT_FOUND', say`there is no ${one} ${id}: list the ${several} with "${{ command }}"`);
+  return notFound`there is no ${one} ${id}: list the ${several} with "${{ command }}"`;
 }
 
 /** Reads one of `choices`. Returns `null` if the field is absent. Throws `INVALID_ARGUMENT`. */
@@ -74,12 +74,8 @@ export type AddressEntry = { text: string; place: string };
 export function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is a single secret that spans its lines.
   if (/^\s*\{/.test(content) && detectSecret(content) !== null) return [{ text: content, place: source }];
-  if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `${source} is not a text file: if it is a spreadsheet, save it as CSV first`,
-    );
-  }
+  if (content.includes('\0') || content.startsWith('PK\u0003\u0004'))
+    throw invalidArgument`${source} is not a text file: if it is a spreadsheet, save it as CSV first`;
   if (isCsv(content)) return readCsvAddresses(content, source);
   return content.split(/\r?\n/).flatMap((line, index) => {
     const place = `line ${index + 1} of ${source}`;

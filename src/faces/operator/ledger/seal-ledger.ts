@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, configInvalid, conflict, invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { hasAlarm } from '../../../core/store/chain/alarms.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
@@ -29,10 +29,7 @@ type AcceptedRowView = { table: string; id: string; was: WrongRow['kind'] | 'mis
 async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   const sealer = await db.sealer();
   if (sealer !== null) return sealer;
-  throw new AppError(
-    'CONFIG_INVALID',
-    "row seals are turned off here: set QUITTANCE_ROW_MACS to warn or require, and QUITTANCE_MASTER_KEY to the service's key",
-  );
+  throw configInvalid`row seals are turned off here: set QUITTANCE_ROW_MACS to warn or require, and QUITTANCE_MASTER_KEY to the service's key`;
 }
 
 /** Throws `CONFLICT` if the database user may not seal existing rows. */
@@ -104,10 +101,7 @@ async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string): Prom
   const sealed = source?.tables[place];
   if (source === undefined || sealed === undefined) {
     const names = SEALED_ROWS.flatMap(({ tables }) => tables.map((each) => each.name)).join(', ');
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `${clip(name)} is not the name of a row: use TABLE:ID, where TABLE is one of ${names}`,
-    );
+    throw invalidArgument`${clip(name)} is not the name of a row: use TABLE:ID, where TABLE is one of ${names}`;
   }
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
@@ -128,8 +122,8 @@ async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string): Prom
     const [was, shown] = rows.length === 0 ? (['missing', []] as const) : (['put-back', fields] as const);
     return { table, id, was, fields: shown, source, judged: null };
   }
-  if (row === null) throw new AppError('NOT_FOUND', `${table} has no row with the id ${clip(id)} that needs a seal`);
-  throw new AppError('CONFLICT', `${table}:${id} has a valid seal, so nothing was changed`);
+  if (row === null) throw notFound`${table} has no row with the id ${clip(id)} that needs a seal`;
+  throw conflict`${table}:${id} has a valid seal, so nothing was changed`;
 }
 
 function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
@@ -154,9 +148,7 @@ export async function acceptRow(
   await db.transaction(async (tx) => {
     const done =
       judged === null ? null : await source.reseal(tx, [resealedRow(sealer, source, { row: judged, due: () => true })]);
-    if (done?.length === 0) {
-      throw new AppError('CONFLICT', `${table}:${id} was changed in the meantime: run this command again`);
-    }
+    if (done?.length === 0) throw conflict`${table}:${id} was changed in the meantime: run this command again`;
     await recordAction(tx, actor, now(), 'row.accepted', { subject: `${table}:${id}`, detail: { was } });
   });
   return { table, id, was };

@@ -1,5 +1,5 @@
 import { type AccountXpub, deriveAddresses } from '@quittance/tron/account-xpub';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, conflict, type FieldProblem, invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { describeChanges } from '../../../core/domain/manifest/describe-changes.ts';
 import {
@@ -9,7 +9,6 @@ import {
   type XpubRange,
 } from '../../../core/domain/manifest/manifest.ts';
 import { lackOfSignatures } from '../../../core/domain/manifest/manifest-signature.ts';
-import { say } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { keyMode, type Network } from '../../../core/domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -57,8 +56,7 @@ const DAY_MS = 86_400_000;
 /** Writes a draft from the database's current state, for a person to review and sign. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }, input: DraftInput) {
   const identity = await findLedgerIdentity(db);
-  if (identity === null)
-    throw new AppError('CONFLICT', 'this ledger has no identity yet: start the service once, then create the draft');
+  if (identity === null) throw conflict`this ledger has no identity yet: start the service once, then create the draft`;
   const { path, previous, validDays } = input;
   const warnings: string[] = [];
   const networks: Record<string, Record<string, ProjectEntry>> = {};
@@ -70,12 +68,8 @@ export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }
     if (entry.addresses.length + entry.xpubs.length === 0) continue;
     networks[project.network] = { ...networks[project.network], [encodeId('prj', project.id)]: entry };
   }
-  if (Object.keys(networks).length === 0 && previous === null) {
-    throw new AppError(
-      'CONFLICT',
-      say`no project on ${namesOf(input)} has addresses, so there is nothing to sign: add addresses first, or name another network with ${{ field: 'network' }}`,
-    );
-  }
+  if (Object.keys(networks).length === 0 && previous === null)
+    throw conflict`no project on ${namesOf(input)} has addresses, so there is nothing to sign: add addresses first, or name another network with ${{ field: 'network' }}`;
   const manifest: Manifest = {
     ...{ v: 1, ledgerId: identity.id, serial: (previous?.manifest.serial ?? 0) + 1 },
     ...{ previous: previous?.head.digest ?? null, notAfter: toIso(unixMs(now() + validDays * DAY_MS)), networks },
@@ -105,17 +99,10 @@ function requireDrafted(projects: readonly Project[], input: DraftInput): void {
   const { projectId } = input;
   if (projectId === null) return;
   const project = projects.find(({ id }) => encodeId('prj', id) === projectId);
-  if (project === undefined) {
-    throw new AppError(
-      'NOT_FOUND',
-      say`nothing was drafted, because there is no project ${clip(projectId)}: list the projects with "${{ command: 'project list' }}"`,
-    );
-  }
+  if (project === undefined)
+    throw notFound`nothing was drafted, because there is no project ${clip(projectId)}: list the projects with "${{ command: 'project list' }}"`;
   if (isDrafted(project.network, input)) return;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`nothing was drafted, because ${projectId} is on ${project.network}, but the draft is for ${namesOf(input)}: add ${{ field: 'network' }} ${project.network}`,
-  );
+  throw invalidArgument`nothing was drafted, because ${projectId} is on ${project.network}, but the draft is for ${namesOf(input)}: add ${{ field: 'network' }} ${project.network}`;
 }
 
 async function draftProject(

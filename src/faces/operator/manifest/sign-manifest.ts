@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { deriveAddresses, parseAccountXpub } from '@quittance/tron/account-xpub';
 import { parseAddress } from '@quittance/tron/address';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict, invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import { describeChanges } from '../../../core/domain/manifest/describe-changes.ts';
 import {
   formatManifest,
@@ -29,8 +29,7 @@ export type ManifestFile = SignedManifest & { head: ManifestHead };
 /** Reads a manifest file, whether it's signed or not. Throws `NOT_FOUND` or `MANIFEST_REFUSED`. */
 export async function readManifestFile(path: string): Promise<ManifestFile> {
   const read = await readManifestText(path);
-  if (read.kind === 'unreadable')
-    throw new AppError('NOT_FOUND', `the manifest ${quoteWhole(path)} cannot be read (${read.code})`);
+  if (read.kind === 'unreadable') throw notFound`the manifest ${quoteWhole(path)} cannot be read (${read.code})`;
   const parsed = read.kind === 'refused' ? read : parseManifest(read.text);
   if (parsed.kind !== 'ok')
     throw new AppError('MANIFEST_REFUSED', `the manifest ${quoteWhole(path)}: ${parsed.reason}`);
@@ -110,12 +109,8 @@ const SEED_BYTES = 32;
 
 /** Creates an Ed25519 key and writes it to an age file, encrypted with a passphrase (scrypt). Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function makeSigningKey({ path, passphrase }: KeyFile) {
-  if (passphrase.length < MIN_PASSPHRASE) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `the passphrase has ${passphrase.length} characters: use ${MIN_PASSPHRASE} or more`,
-    );
-  }
+  if (passphrase.length < MIN_PASSPHRASE)
+    throw invalidArgument`the passphrase has ${passphrase.length} characters: use ${MIN_PASSPHRASE} or more`;
   const { Encrypter, armor } = await import('age-encryption');
   const seed = randomBytes(SEED_BYTES);
   const publicKey = publicKeyOf(seed);
@@ -206,7 +201,7 @@ async function write(
   own: ManifestSignature,
 ): Promise<SignedView> {
   const all = [...signatures.filter(({ key }) => key !== own.key), own];
-  if (all.length > MAX_SIGNATURES) throw new AppError('CONFLICT', `it already has ${MAX_SIGNATURES} signatures`);
+  if (all.length > MAX_SIGNATURES) throw conflict`it already has ${MAX_SIGNATURES} signatures`;
   await writeManifestFile(path, { manifest, signatures: all });
   return { file: path, serial: manifest.serial, digest: head.digest, signers: all.map(({ key }) => key) };
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict, notFound } from '../../../core/domain/errors.ts';
 import type { EventType } from '../../../core/domain/event.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
@@ -409,12 +409,8 @@ async function changeRate(
   before: Adapter,
 ): Promise<{ id: string; isNew: false; stored: StoredRate }> {
   const adapterId = encodeId('whe', before.id);
-  if (input.secret !== null || input.currency !== before.currency) {
-    throw new AppError(
-      'CONFLICT',
-      say`the project already has the adapter ${adapterId} for ${input.kind}, in ${before.currency}; you can change only its rate. To use another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}". The shop then needs the new URL`,
-    );
-  }
+  if (input.secret !== null || input.currency !== before.currency)
+    throw conflict`the project already has the adapter ${adapterId} for ${input.kind}, in ${before.currency}; you can change only its rate. To use another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}". The shop then needs the new URL`;
   const endpoint = await findWebhookEndpoint(tx, before.id);
   if (endpoint === null) throw new Error(`adapter ${before.id} disappeared, although endpoints are never deleted`);
   const isSameSource = input.rateSource !== null && input.rateSource === before.rateSource;
@@ -545,12 +541,8 @@ export const disableAdapter = operation({
   input: Type.Object({ adapterId: argument('<adapter>', 'whe_…', 'whe_…') }),
   run: async (deps: { db: Database; now(): UnixMs }, actor, { adapterId }) => {
     const { id, adapter } = await selectEndpoint(deps.db, actor, adapterId);
-    if (adapter === null) {
-      throw new AppError(
-        'NOT_FOUND',
-        say`${adapterId} is an endpoint, not an adapter: list the adapters with "${{ command: 'adapter list' }}"`,
-      );
-    }
+    if (adapter === null)
+      throw notFound`${adapterId} is an endpoint, not an adapter: list the adapters with "${{ command: 'adapter list' }}"`;
     await revokeKey.run(deps, actor, { uuid: id });
     return { adapterId: encodeId('whe', id) };
   },

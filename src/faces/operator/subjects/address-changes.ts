@@ -1,7 +1,7 @@
 import type { AccountHex, TronAddress } from '@quittance/tron/address';
 import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { DAY_MS } from '../../../core/domain/capacity.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { type AppError, conflict, invalidArgument } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
@@ -124,17 +124,13 @@ export const confirmAddressChange = localOperation({
     const found = await selectChange(db, actor, changeId);
     if (found.state !== 'waiting') throw hasEnded(found);
     const refusal = await findRefusal(deps, actor, found);
-    if (refusal !== null) throw new AppError('CONFLICT', `${encodeId('chg', found.id)} was not confirmed: ${refusal}`);
+    if (refusal !== null) throw conflict`${encodeId('chg', found.id)} was not confirmed: ${refusal}`;
     const cause = { kind: 'confirmed', actor: recordedActor(actor) } as const;
     const outcome = await applyAddressChange({ ...deps, contracts: usdtContracts(deps.config) }, found.id, cause);
     const change = await selectChange(db, actor, changeId);
     if (outcome.kind === 'none') throw hasEnded(change);
-    if (outcome.kind === 'failed') {
-      throw new AppError(
-        'CONFLICT',
-        say`no address was added, and ${changeId} is closed: ${outcome.reason}. If the addresses are yours, propose them again with "${{ command: 'address add' }}"`,
-      );
-    }
+    if (outcome.kind === 'failed')
+      throw conflict`no address was added, and ${changeId} is closed: ${outcome.reason}. If the addresses are yours, propose them again with "${{ command: 'address add' }}"`;
     return { change: viewChange(change, actor), added: outcome.added, passedOver: outcome.passedOver };
   },
   print: ({ added, passedOver }) => ({
@@ -182,10 +178,7 @@ async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<Ad
 /** The error for an action that requires a pending change. */
 function hasEnded(change: AddressChange): AppError {
   const at = change.endedAt === null ? '' : ` by ${change.endedBy} at ${toIso(change.endedAt)}`;
-  return new AppError(
-    'CONFLICT',
-    `${encodeId('chg', change.id)} was ${ENDED[change.state]}${at}: it is no longer pending`,
-  );
+  return conflict`${encodeId('chg', change.id)} was ${ENDED[change.state]}${at}: it is no longer pending`;
 }
 
 const ENDED: Readonly<Record<AddressChange['state'], string>> = {
@@ -349,27 +342,17 @@ export async function proposeChange(
 
 function refuseTooMany(count: number): void {
   if (count <= MAX_PROPOSED) return;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: use fewer addresses, or add them with the command on the server`,
-  );
+  throw invalidArgument`${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: use fewer addresses, or add them with the command on the server`;
 }
 
 function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly TronAddress[]): void {
-  if (waiting.length >= MAX_WAITING) {
-    throw new AppError(
-      'CONFLICT',
-      say`no address was added, because ${waiting.length} changes to this project are already pending. Confirm or withdraw them: "${{ command: 'address pending' }}"`,
-    );
-  }
+  if (waiting.length >= MAX_WAITING)
+    throw conflict`no address was added, because ${waiting.length} changes to this project are already pending. Confirm or withdraw them: "${{ command: 'address pending' }}"`;
   const wanted = new Set<string>(addresses);
   for (const { id, addresses: others } of waiting) {
     const twice = others.find((address) => wanted.has(address));
     if (twice === undefined) continue;
-    throw new AppError(
-      'CONFLICT',
-      say`no address was added, because ${twice} is already pending in ${encodeId('chg', id)}. Confirm or withdraw that change: "${{ command: 'address pending' }}"`,
-    );
+    throw conflict`no address was added, because ${twice} is already pending in ${encodeId('chg', id)}. Confirm or withdraw that change: "${{ command: 'address pending' }}"`;
   }
 }
 

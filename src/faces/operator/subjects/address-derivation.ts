@@ -6,7 +6,7 @@ import {
 } from '@quittance/tron/account-xpub';
 import { parseAddress, type TronAddress } from '@quittance/tron/address';
 import { assertNever } from '../../../core/domain/assert-never.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
@@ -42,8 +42,7 @@ function readXpub(text: string): AccountXpub {
   const parsed = parseAccountXpub(text.trim());
   if (parsed.kind === 'ok') return parsed.xpub;
   const secret = detectSecret(text);
-  if (secret === null)
-    throw new AppError('INVALID_ARGUMENT', say`${{ field: 'xpub' }}: ${parsed.reason}; no address was added`);
+  if (secret === null) throw invalidArgument`${{ field: 'xpub' }}: ${parsed.reason}; no address was added`;
   const problems = [fieldProblem('xpub', say`: ${{ secret }}`)];
   throw new AppError('INVALID_ARGUMENT', 'no address was added', { problems });
 }
@@ -93,7 +92,7 @@ export function firstAddresses(xpub: AccountXpub) {
       const parsed = parseAddress(address);
       if (parsed.kind === 'ok') throw mismatch(address, derived);
       // The text may be anything from a clipboard, so it isn't repeated.
-      throw new AppError('INVALID_ARGUMENT', say`${{ field: 'first' }}: ${parsed.reason}; no address was added`);
+      throw invalidArgument`${{ field: 'first' }}: ${parsed.reason}; no address was added`;
     },
   };
 }
@@ -144,12 +143,8 @@ export const findDerivationKey = localOperation({
     }
     const keys = await listAccountKeys(db, id);
     const [only] = keys;
-    if (only === undefined) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet does not export account keys, paste addresses ("${{ command: 'address add' }}")`,
-      );
-    }
+    if (only === undefined)
+      throw invalidArgument`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet does not export account keys, paste addresses ("${{ command: 'address add' }}")`;
     if (keys.length === 1) return { projectId, xpub: only.xpub, isStored: true };
     const problems = keys.map(({ xpub, nextIndex }) => {
       const short = `${xpub.slice(0, 10)}…${xpub.slice(-6)}`;

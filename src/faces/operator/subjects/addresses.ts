@@ -3,7 +3,7 @@ import { type AccountHex, parseAddress, type TronAddress } from '@quittance/tron
 import type { Node } from '../../../core/chain/nodes/node.ts';
 import type { NodePool } from '../../../core/chain/nodes/node-pool.ts';
 import { accountAt } from '../../../core/chain/nodes/questions.ts';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { conflict, type FieldProblem, notFound } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
@@ -174,12 +174,8 @@ export const showAddress = localOperation({
     const parsed = parseAddress(address);
     const owned = parsed.kind === 'ok' ? await findAddresses(db, project.network, [parsed.account]) : [];
     const found = owned.find(({ projectId }) => projectId === project.id);
-    if (found === undefined) {
-      throw new AppError(
-        'NOT_FOUND',
-        say`${clip(address)} is not in this project: list its addresses with "${{ command: 'address list' }}"`,
-      );
-    }
+    if (found === undefined)
+      throw notFound`${clip(address)} is not in this project: list its addresses with "${{ command: 'address list' }}"`;
     const openInvoices = await db
       .snapshot(async (tx) => {
         await limitTime(tx, TIMEOUT_MS);
@@ -356,12 +352,8 @@ export const addAddresses = operation({
       throw refusedAddresses(NOTHING_ADDED, [...problems, ...(await findTaken(db, accounts))]);
     }
     // The ledger may not know an address that was added after the backup, but payers may still be about to pay it.
-    if (!isFresh && (await wasEverRestored(db))) {
-      throw new AppError(
-        'CONFLICT',
-        say`${NOTHING_ADDED}, because this ledger was restored from a backup. It lacks the addresses that were added after that backup, and you must never add those addresses again. If none of the addresses in your list was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new addresses from your wallet`,
-      );
-    }
+    if (!isFresh && (await wasEverRestored(db)))
+      throw conflict`${NOTHING_ADDED}, because this ledger was restored from a backup. It lacks the addresses that were added after that backup, and you must never add those addresses again. If none of the addresses in your list was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new addresses from your wallet`;
     const { policy, projectPolicy, change } = await db.transaction(async (tx) => {
       const project = await lockProject(tx, projectId);
       const policy = given ?? project.policy;

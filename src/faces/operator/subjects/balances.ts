@@ -1,6 +1,6 @@
 import { parseAddress, type TronAddress } from '@quittance/tron/address';
 import { askEachOperator, formatSigned, type Reconciled, reconcileAddress } from '../../../core/chain/reconcile.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, notFound } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { type Hint, say, type Text } from '../../../core/domain/message.ts';
 import { keyMode } from '../../../core/domain/network.ts';
@@ -259,7 +259,7 @@ function chooseAddresses(all: BookedAddress[], wanted: readonly TronAddress[], n
   return [...new Set(wanted)].map((address) => {
     const found = byAddress.get(address);
     if (found !== undefined) return found;
-    throw new AppError('NOT_FOUND', `no project on ${network} has the address ${address}`);
+    throw notFound`no project on ${network} has the address ${address}`;
   });
 }
 

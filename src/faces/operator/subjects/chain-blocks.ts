@@ -13,8 +13,7 @@ import {
   withLogs,
 } from '../../../core/chain/verify/read-block.ts';
 import type { ChainTransfer, SolidBlock } from '../../../core/domain/chain-block.ts';
-import { AppError } from '../../../core/domain/errors.ts';
-import { say } from '../../../core/domain/message.ts';
+import { AppError, invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
@@ -39,14 +38,10 @@ const MAX_BLOCKS = 100_000;
 /** Reads a range of blocks. Throws `INVALID_ARGUMENT`. */
 export function readRange(input: { from: string; to: string }): Range {
   const { from, to } = { from: readHeight('from', input.from), to: readHeight('to', input.to) };
-  if (from > to)
-    throw new AppError('INVALID_ARGUMENT', say`${{ field: 'from' }} ${from} is above ${{ field: 'to' }} ${to}`);
+  if (from > to) throw invalidArgument`${{ field: 'from' }} ${from} is above ${{ field: 'to' }} ${to}`;
   const count = to - from + 1;
   if (count <= MAX_BLOCKS) return { from, to };
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${count} blocks are more than ${MAX_BLOCKS} at once: read ${{ field: 'from' }} ${from} ${{ field: 'to' }} ${from + MAX_BLOCKS - 1} first, then continue with the rest`,
-  );
+  throw invalidArgument`${count} blocks are more than ${MAX_BLOCKS} at once: read ${{ field: 'from' }} ${from} ${{ field: 'to' }} ${from + MAX_BLOCKS - 1} first, then continue with the rest`;
 }
 
 /** Reads a block height. Anything that doesn't fit in 2^53 is refused before a node is queried. */
@@ -69,7 +64,7 @@ export function heights({ from, to }: Range): { from: string; to: string } {
 export async function followedCursor(db: Sql, network: Network): Promise<ChainCursor> {
   const cursor = await findCursor(db, network);
   if (cursor !== null) return cursor;
-  throw new AppError('NOT_FOUND', `this ledger has never followed ${network}: start the service first`);
+  throw notFound`this ledger has never followed ${network}: start the service first`;
 }
 
 /** Identifies one side of a transfer. */
@@ -306,10 +301,7 @@ export async function readSolid(
 /** Throws `INVALID_ARGUMENT` for blocks above the ledger's newest, because only the watcher reads these. */
 export function refuseAbove(to: number, solidNumber: number): void {
   if (to <= solidNumber) return;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${{ field: 'to' }} ${to} is above block ${solidNumber}, the last recorded block: the service reads later blocks itself`,
-  );
+  throw invalidArgument`${{ field: 'to' }} ${to} is above block ${solidNumber}, the last recorded block: the service reads later blocks itself`;
 }
 
 async function readBranch(

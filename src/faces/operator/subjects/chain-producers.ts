@@ -8,7 +8,7 @@ import { type ChainParameters, digestWord } from '../../../core/chain/verify/rea
 import { readLogs } from '../../../core/chain/verify/read-logs.ts';
 import { createWalk, explainedBy, idShownBy, readRun } from '../../../core/chain/verify/walk-producers.ts';
 import type { ChainTransfer } from '../../../core/domain/chain-block.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict, invalidArgument, notFound, usageError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
@@ -83,12 +83,8 @@ const acceptProducers = localOperation({
   }),
   run: (deps, actor, { network: name, isConfirmed = false }) =>
     withNodesOf(deps, name, async (nodes) => {
-      if (!isConfirmed) {
-        throw new AppError(
-          'USAGE',
-          say`this command replaces the known list of block producers with the nodes' list. If you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`,
-        );
-      }
+      if (!isConfirmed)
+        throw usageError`this command replaces the known list of block producers with the nodes' list. If you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`;
       const { db, network, pool, now } = nodes;
       const clock = now();
       const named = await nameProducers(nodes, await pool.available(), { clock, reason: 'operator' });
@@ -119,11 +115,10 @@ const makeCheckpoint = operation({
     const network = selectNetwork(networks, name);
     const { solid } = await followedCursor(db, network);
     const halt = await findHalt(db, network);
-    if (halt !== null) throw new AppError('CONFLICT', `${network} is halted, so its last recorded block is in doubt`);
+    if (halt !== null) throw conflict`${network} is halted, so its last recorded block is in doubt`;
     const [set] = await findProducerSets(db, network, 1);
-    if (set === undefined || solid.number === 0) {
-      throw new AppError('NOT_FOUND', `${network} has not been followed long enough: let the service run for a while`);
-    }
+    if (set === undefined || solid.number === 0)
+      throw notFound`${network} has not been followed long enough: let the service run for a while`;
     return writeCheckpoint({ network, ...solid, producers: set.producers });
   },
   // Prints JSON even for people, because they write it to a file.
@@ -156,10 +151,7 @@ const checkOperation = localOperation({
   run: (deps, _actor, { checkpoint, file, network }) =>
     withNodesOf(deps, network, async (nodes) => {
       if (nodes.network === checkpoint.network) return checkCheckpoint(nodes, checkpoint);
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        `${clip(file)} is a checkpoint for ${checkpoint.network}, not for ${nodes.network}`,
-      );
+      throw invalidArgument`${clip(file)} is a checkpoint for ${checkpoint.network}, not for ${nodes.network}`;
     }),
   print: ({ view: checked, producerCount }) => {
     const { number, id, isShown, isSigned, isRecorded, isLeading, leadsTo, isGood, nodes } = checked;
@@ -201,12 +193,8 @@ async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   const { db, network, pool, agreement } = deps;
   const { number, id } = checkpoint;
   const { solid } = await followedCursor(db, network);
-  if (number > solid.number) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `the checkpoint is block ${number}, but the ledger is only at ${solid.number}: check it when the ledger has passed that block`,
-    );
-  }
+  if (number > solid.number)
+    throw invalidArgument`the checkpoint is block ${number}, but the ledger is only at ${solid.number}: check it when the ledger has passed that block`;
   const available = await pool.available();
   const asked = ofDifferentOperators(available, available.length);
   const showing = asked.map(async (node) => {
@@ -279,12 +267,8 @@ export async function passBlock(
   const shown = (await showAll(deps, number)).filter(({ parentId }) => parentId === parent.id);
   const block = choose(shown, { number, id }, parent);
   const before = await findPassedBlock(db, network, number);
-  if (before?.digest === block.digest) {
-    throw new AppError(
-      'CONFLICT',
-      `block ${number} (${block.id}) was already accepted by ${before.passedBy} at ${toIso(before.passedAt)}`,
-    );
-  }
+  if (before?.digest === block.digest)
+    throw conflict`block ${number} (${block.id}) was already accepted by ${before.passedBy} at ${toIso(before.passedAt)}`;
   const view = await describe(deps, { number, shown, block });
   const transactionCounts = shown.map(({ transactionCount }) => transactionCount);
   if (!isCompared) return { view, transactionCounts };
@@ -309,17 +293,13 @@ async function findParent({ db, network }: Deps, number: number): Promise<{ numb
   const examinedId = number > solid.number ? await findHeadBlockId(db, network, number - 1) : null;
   if (examinedId !== null) return { number: number - 1, id: examinedId };
   const why = number <= solid.number ? 'is already recorded' : 'is too new';
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that block can be accepted`,
-  );
+  throw invalidArgument`block ${number} ${why}: the next ${network} block is ${head.number + 1}, and only blocks up to that block can be accepted`;
 }
 
 async function showAll(deps: Deps, number: number): Promise<ShownBlock[]> {
   const shown: ShownBlock[] = [];
   const known = await loadProducers(deps.db, deps.network);
-  if (known === null)
-    throw new AppError('NOT_FOUND', `the ${deps.network} producers are not known yet: start the service first`);
+  if (known === null) throw notFound`the ${deps.network} producers are not known yet: start the service first`;
   for (const node of await deps.pool.available()) {
     try {
       const block = await showBlock({ ...deps, known }, node, number);
@@ -335,22 +315,14 @@ async function showAll(deps: Deps, number: number): Promise<ShownBlock[]> {
 
 function choose(shown: readonly ShownBlock[], { number, id }: Wanted, parent: { number: number; id: string }) {
   const proven = shown.find(({ problem }) => problem === null);
-  if (proven !== undefined) {
-    throw new AppError(
-      'CONFLICT',
-      `${proven.node.origin} returned block ${number} (${proven.id}) with a valid proof, so you don't have to accept it by hand`,
-    );
-  }
+  if (proven !== undefined)
+    throw conflict`${proven.node.origin} returned block ${number} (${proven.id}) with a valid proof, so you don't have to accept it by hand`;
   const ids = [...new Set(shown.map((block) => block.id))];
   const wanted = id ?? (ids.length === 1 ? ids[0] : undefined);
   const chosen = shown.find((block) => block.id === wanted);
   if (chosen !== undefined) return chosen;
-  if (ids.length === 0) {
-    throw new AppError(
-      'NOT_FOUND',
-      `no node returned a block ${number} whose parent is block ${parent.number} (${parent.id})`,
-    );
-  }
+  if (ids.length === 0)
+    throw notFound`no node returned a block ${number} whose parent is block ${parent.number} (${parent.id})`;
   const seen = shown.map(({ node, id: each }) => `${node.origin} returned ${each}`).join('; ');
   throw new AppError(
     'CONFLICT',

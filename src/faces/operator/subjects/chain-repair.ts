@@ -1,5 +1,5 @@
 import type { SolidBlock } from '../../../core/domain/chain-block.ts';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, type FieldProblem, invalidArgument } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { say } from '../../../core/domain/message.ts';
@@ -193,10 +193,7 @@ async function alarmOf(
 function readInvoiceId(text: string): string {
   const id = decodeId('inv', text);
   if (id !== null) return id;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id, which is "inv_" followed by 26 characters`,
-  );
+  throw invalidArgument`${{ field: 'invoice' }} ${clip(text)} is not an invoice id, which is "inv_" followed by 26 characters`;
 }
 
 /**
@@ -249,12 +246,8 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   const payments = deniedPayments(plan);
   const known = new Set(payments.map(({ recorded }) => recorded?.incoming?.invoice?.id));
   const stranger = [...named].find((id) => !known.has(id));
-  if (stranger !== undefined) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was not paid by a transfer that must be taken back in these blocks: leave it out`,
-    );
-  }
+  if (stranger !== undefined)
+    throw invalidArgument`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was not paid by a transfer that must be taken back in these blocks: leave it out`;
   const problems = payments.flatMap(({ recorded, txId, logIndex }): FieldProblem[] => {
     const invoice = recorded?.incoming?.invoice;
     if (invoice == null || named.has(invoice.id)) return [];
@@ -288,12 +281,8 @@ export async function planRepair(deps: ReadSolidDeps, range: Range, onProgress: 
   const kept: SolidBlock[] = [];
   const read = await readSolid(deps, range, async (blocks, done) => {
     const { differences: found } = await compareBlocks(deps.db, deps.network, blocks);
-    if (differences.length + found.length > MAX_DIFFERENCES) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - blocks.length - 1)} first, then continue with the rest`,
-      );
-    }
+    if (differences.length + found.length > MAX_DIFFERENCES)
+      throw invalidArgument`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - blocks.length - 1)} first, then continue with the rest`;
     differences.push(...(await withRecorded(deps, found)));
     const numbers = new Set(found.flatMap((each) => [each.blockNumber, each.onChain?.blockNumber]));
     kept.push(...blocks.filter(({ number }) => numbers.has(number)));

@@ -1,5 +1,5 @@
 import { ALARM_KINDS, ALARMS, type AlarmKind, alarmRow } from '../../../core/domain/alarm-kinds.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict, notFound } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
 import { isNetwork, type Network } from '../../../core/domain/network.ts';
 import { nodeOrigin } from '../../../core/domain/node.ts';
@@ -311,10 +311,7 @@ export const acknowledgeAlarms = operation({
     });
     if (closed > 0) return { network, kind, subject, closed };
     const about = subject === null ? '' : ` about ${clip(subject)}`;
-    throw new AppError(
-      'NOT_FOUND',
-      say`${network} has no open alarm ${kind}${about}: list the open alarms with "${{ command: 'chain status', input: { json: true } }}"`,
-    );
+    throw notFound`${network} has no open alarm ${kind}${about}: list the open alarms with "${{ command: 'chain status', input: { json: true } }}"`;
   },
   print: ({ network, kind, closed }) => ({
     text: `closed ${closed} ${closed === 1 ? 'alarm' : 'alarms'} ${kind} of ${network}`,
@@ -375,10 +372,9 @@ export const resumeChain = operation({
   run: async ({ db, now, networks }: Deps, actor, { network: name, isSettled, haltedAt, why }) => {
     const network = await selectRecordedNetwork(db, networks, name);
     const halt = await findHalt(db, network);
-    if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted, so there is nothing to resume`);
-    if (haltedAt !== null && haltedAt !== toIso(halt.at)) {
-      throw new AppError('CONFLICT', `${network} halted again at ${toIso(halt.at)}: check the new reason`);
-    }
+    if (halt === null) throw notFound`${network} is not halted, so there is nothing to resume`;
+    if (haltedAt !== null && haltedAt !== toIso(halt.at))
+      throw conflict`${network} halted again at ${toIso(halt.at)}: check the new reason`;
     if (isSettled) {
       // The halt and its alarm end together so that no one sees an alarm without its cause. The watcher can't always close the alarm,
       // because it may not be running.

@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
+import { notFound } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
@@ -333,7 +333,7 @@ async function findProjectId(db: Sql, actor: Actor, wanted: Wanted, endpoint: { 
 async function positionOf(db: Sql, projectId: string, eventId: string): Promise<bigint> {
   const [event] = await findDeskEvents(db, [readId('evt', eventId)]);
   if (event !== undefined && event.projectId === projectId) return event.position;
-  throw new AppError('NOT_FOUND', say`${{ field: 'before' }}: the project has no event ${eventId}`);
+  throw notFound`${{ field: 'before' }}: the project has no event ${eventId}`;
 }
 
 /** `filter.limit` is one more than the page shows, which reveals whether there is another page. */

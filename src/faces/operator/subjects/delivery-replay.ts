@@ -1,4 +1,4 @@
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, type FieldProblem, invalidArgument, usageError } from '../../../core/domain/errors.ts';
 import { type EventType, REPLAYED_TYPES } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
@@ -240,10 +240,7 @@ const MANY = 100;
 /** Throws `USAGE`. */
 function refuseMany(total: number, isConfirmed: boolean): void {
   if (total <= MANY || isConfirmed) return;
-  throw new AppError(
-    'USAGE',
-    say`this would send ${total} webhooks again: check them with ${{ field: 'isDryRun' }}, then confirm with ${{ field: 'isConfirmed' }}`,
-  );
+  throw usageError`this would send ${total} webhooks again: check them with ${{ field: 'isDryRun' }}, then confirm with ${{ field: 'isConfirmed' }}`;
 }
 
 /** Records who sent which events to an endpoint (UUID) again. */
@@ -347,10 +344,7 @@ const MAX_EVENTS = 500;
 export function readReplayedEvents(events: readonly string[]): string[] {
   const eventIds = [...new Set(events.map((id) => readId('evt', id)))];
   if (eventIds.length <= MAX_EVENTS) return eventIds;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${eventIds.length} events were given, but one command accepts at most ${MAX_EVENTS}: use ${{ field: 'endpoint' }} with ${{ field: 'from' }} and ${{ field: 'to' }}`,
-  );
+  throw invalidArgument`${eventIds.length} events were given, but one command accepts at most ${MAX_EVENTS}: use ${{ field: 'endpoint' }} with ${{ field: 'from' }} and ${{ field: 'to' }}`;
 }
 
 type Target = ReplayCandidate & { endpointId: string };

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../../core/domain/errors.ts';
+import { notFound } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES } from '../../../core/domain/event.ts';
 import { decodeId } from '../../../core/domain/ids.ts';
 import type { Sql } from '../../../core/store/db/database.ts';
@@ -63,7 +63,7 @@ export async function* tailEvents(
 async function positionOf(db: Sql, projectId: string, eventId: string): Promise<bigint> {
   const [event] = await db.run(selectPosition, [projectId, decodeId('evt', eventId)]);
   if (event !== undefined) return event.position;
-  throw new AppError('NOT_FOUND', `there is no event ${eventId} in this project`);
+  throw notFound`there is no event ${eventId} in this project`;
 }
 
 const columns = { position: 'int8', type: 'text', body: 'text' } as const;

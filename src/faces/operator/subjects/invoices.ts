@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict, invalidArgument } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../../../core/domain/invoice.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
@@ -404,7 +404,7 @@ export const createInvoiceByHand = localOperation({
         why === 'not-set-up'
           ? `no ${project.network} watcher has ever run. Set ${variable}, and start a watcher`
           : say`no ${project.network} node has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} shows the cause`;
-      throw new AppError('CONFLICT', say`no invoice was created, because Quittance would not see a payment: ${reason}`);
+      throw conflict`no invoice was created, because Quittance would not see a payment: ${reason}`;
     }
     const deadlineClock = typeof clock === 'function' ? await clock() : clock;
     return db.transaction(async (tx) => {
@@ -438,10 +438,7 @@ export const createInvoiceByHand = localOperation({
 /** Throws `INVALID_ARGUMENT`. */
 function readKey(key: string): string {
   if (/^[!-~]{1,200}$/.test(key)) return key;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`${{ field: 'idempotencyKey' }} must have 1 to 200 visible ASCII characters, without spaces, such as order-1001`,
-  );
+  throw invalidArgument`${{ field: 'idempotencyKey' }} must have 1 to 200 visible ASCII characters, without spaces, such as order-1001`;
 }
 
 /** Reads the database's clock, for a command that creates one invoice and exits. */

@@ -1,5 +1,5 @@
 import { poolShare } from '../../../core/chain/nodes/node-pool.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict, notFound } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
@@ -167,7 +167,7 @@ export function createJobs({ db, now, random, log, nodes }: Deps) {
   return {
     /** Throws `CONFLICT` if the network already has a running job. */
     start: (actor: Actor, order: JobOrder): Job => {
-      if (isClosed) throw new AppError('CONFLICT', 'this process is shutting down and starts no new jobs');
+      if (isClosed) throw conflict`this process is shutting down and starts no new jobs`;
       const other = running.get(order.network);
       if (other !== undefined) throw busy(other.job);
       const job: Running['job'] = {
@@ -198,10 +198,7 @@ export function createJobs({ db, now, random, log, nodes }: Deps) {
 }
 
 function busy({ order, startedBy, startedAt }: Job): AppError {
-  return new AppError(
-    'CONFLICT',
-    `a job for ${order.network} is already running: ${nameWork(order)}, started by ${startedBy} at ${toIso(startedAt)}. Wait until it ends, or stop it`,
-  );
+  return conflict`a job for ${order.network} is already running: ${nameWork(order)}, started by ${startedBy} at ${toIso(startedAt)}. Wait until it ends, or stop it`;
 }
 
 /**
@@ -249,10 +246,7 @@ export async function showJob({ now, jobs }: ShowJobsDeps, _actor: Actor, { jobI
 function findJob(jobs: Jobs, jobId: string): Job {
   const job = jobs.find(jobId);
   if (job !== null) return job;
-  throw new AppError(
-    'NOT_FOUND',
-    `there is no job ${clip(jobId)} here: a job is kept only in the process that ran it, until the process stops or newer jobs replace the job`,
-  );
+  throw notFound`there is no job ${clip(jobId)} here: a job is kept only in the process that ran it, until the process stops or newer jobs replace the job`;
 }
 
 type StartJobDeps = { db: Sql; now(): UnixMs; networks: readonly Network[]; jobs: Jobs };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatApiKey, readApiKey, SCOPES, type Scope, scopesOf } from '../../../core/domain/api-key.ts';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, type FieldProblem, invalidArgument } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
@@ -256,10 +256,7 @@ function readKeyId(keyId: string): string {
   const secret = readApiKey(keyId);
   if (secret === null) return readId('key', keyId, keyId.startsWith('qt_') ? 'this' : clip(keyId));
   const args = [encodeId('key', secret.keyUuid)];
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    say`this is a secret key, not its id: run "${{ command: 'key revoke', args }}"`,
-  );
+  throw invalidArgument`this is a secret key, not its id: run "${{ command: 'key revoke', args }}"`;
 }
 
 /** Revokes a key immediately and permanently. Throws `NOT_FOUND`. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, notFound } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
@@ -223,12 +223,8 @@ async function lockAlone(dataDir: string) {
 async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
   const { config, note } = deps;
   const ring = await openKeyRing(config, { mayCreate: false, warn: note });
-  if (ring === null || ring.source.kind !== 'file') {
-    throw new AppError(
-      'NOT_FOUND',
-      say`there is no master key in ${config.dataDir}: for details, run "${{ command: 'master-key status' }}"`,
-    );
-  }
+  if (ring === null || ring.source.kind !== 'file')
+    throw notFound`there is no master key in ${config.dataDir}: for details, run "${{ command: 'master-key status' }}"`;
   const { path } = ring.source;
   const isNew = ring.keys().length === 1;
   if (isNew) await writeKeyFile(path, [createMasterKey(), ...ring.keys()]);

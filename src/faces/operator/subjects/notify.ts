@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict, notFound } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -141,10 +141,7 @@ export const addChannel = operation({
   run: async (deps: SendDeps, actor, { kind, name, target: given, shown, times }) => {
     const { db, now, random } = deps;
     if ((await listNotifyChannels(db)).length >= MAX_CHANNELS)
-      throw new AppError(
-        'CONFLICT',
-        `there are already ${MAX_CHANNELS} channels, which is the limit: remove a channel first`,
-      );
+      throw conflict`there are already ${MAX_CHANNELS} channels, which is the limit: remove a channel first`;
     const keyRing = await openEncryptionKeys(deps);
     const secret = given.kind === 'webhook' && given.secret === '' ? createWebhookSecret(random) : null;
     const target = given.kind === 'webhook' && secret !== null ? { ...given, secret } : given;
@@ -158,10 +155,7 @@ export const addChannel = operation({
       return true;
     });
     if (isAdded) return { ...view, secret };
-    throw new AppError(
-      'CONFLICT',
-      say`a channel with this name already exists: use another ${{ field: 'name' }}, or see "${{ command: 'notify list' }}"`,
-    );
+    throw conflict`a channel with this name already exists: use another ${{ field: 'name' }}, or see "${{ command: 'notify list' }}"`;
   },
   print: (channel, { isSecretTyped }) => ({
     text: fieldsText(channel, [
@@ -452,10 +446,7 @@ export const removeChannel = operation({
       return true;
     });
     if (isRemoved) return { channelId, status: 'removed' as const };
-    throw new AppError(
-      'NOT_FOUND',
-      say`${channelId} was removed in the meantime: list the channels with "${{ command: 'notify list' }}"`,
-    );
+    throw notFound`${channelId} was removed in the meantime: list the channels with "${{ command: 'notify list' }}"`;
   },
   print: ({ channelId }) => ({
     text: `removed ${channelId}`,

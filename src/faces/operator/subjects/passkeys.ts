@@ -6,7 +6,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict, notFound } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { deriveKey, type KeyRing, type MasterKey } from '../../../core/runtime/key-ring.ts';
@@ -104,9 +104,8 @@ export const addPasskey = localOperation({
     const { row, store } = await readPasskey(deps, passkeyPurpose(personId), given);
     await deps.db.transaction(async (tx) => {
       await lockFactors(tx, personId);
-      if ((await findPasskeys(tx, personId)).length >= MOST) {
-        throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
-      }
+      if ((await findPasskeys(tx, personId)).length >= MOST)
+        throw conflict`you have ${MOST} passkeys: remove one first`;
       await store(tx, personId);
       const subject = encodeId('usr', personId);
       await recordAction(tx, actor, deps.now(), 'passkey.added', { subject, detail: { name: row.name } });
@@ -124,13 +123,11 @@ export const removePasskey = localOperation({
     await deps.db.transaction(async (tx) => {
       // Prevents two concurrent requests from removing the last two.
       const factors = await lockFactors(tx, personId);
-      if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
-        throw new AppError('NOT_FOUND', 'you have no passkey with this id');
-      }
+      if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now())))
+        throw notFound`you have no passkey with this id`;
       const rest = await findPasskeys(tx, personId);
-      if (rest.length === 0 && factors?.passwordHash == null) {
-        throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another passkey first');
-      }
+      if (rest.length === 0 && factors?.passwordHash == null)
+        throw conflict`this passkey is your only way to sign in: add another passkey first`;
       const subject = encodeId('usr', personId);
       await recordAction(tx, actor, deps.now(), 'passkey.removed', { subject, detail: { left: rest.length } });
     });
@@ -141,7 +138,7 @@ export const removePasskey = localOperation({
 /** Only people have passkeys; commands and keys don't. Throws `NOT_FOUND`. */
 function personIdOf({ kind, id }: Actor): string {
   if (kind === 'console' && id !== null) return id;
-  throw new AppError('NOT_FOUND', 'only console users have passkeys');
+  throw notFound`only console users have passkeys`;
 }
 
 /** Marks a challenge as used. Returns `false` if the challenge was already used. */

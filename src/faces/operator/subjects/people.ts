@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, configInvalid, conflict, type FieldProblem, notFound } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -301,7 +301,7 @@ async function selectLocked<Locked>(
 }
 
 const notThere = (person: string) =>
-  new AppError('NOT_FOUND', say`there is no user ${clip(person)}: list the users with "${{ command: 'user list' }}"`);
+  notFound`there is no user ${clip(person)}: list the users with "${{ command: 'user list' }}"`;
 
 /**
  * Refuses to remove the last owner, or the last owner who can sign in, so that someone can still invite others. No one else can remove an
@@ -313,12 +313,9 @@ async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> 
   const others = await countOtherOwners(tx, id);
   if (others.usable > 0 || (others.owners > 0 && !(await canSignIn(tx, id)))) return;
   const why = others.owners === 0 ? 'is the last owner' : 'is the last owner who can sign in';
-  throw new AppError(
-    'CONFLICT',
-    say`${login} ${why}: first invite another owner with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
-      others.owners === 0 ? '' : ', or wait until the invited owner has accepted the invitation'
-    }`,
-  );
+  throw conflict`${login} ${why}: first invite another owner with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
+    others.owners === 0 ? '' : ', or wait until the invited owner has accepted the invitation'
+  }`;
 }
 
 async function canSignIn(tx: Sql, id: string): Promise<boolean> {
@@ -372,7 +369,7 @@ export const invitePerson = localOperation({
       refuseBeyond(actor, { ...input, ...ENDLESS });
       if (!(await insertPerson(tx, person, now()))) {
         const hint = { command: 'user reset', args: [person.login] };
-        throw new AppError('CONFLICT', say`${person.login} already exists: create a new link with "${hint}"`);
+        throw conflict`${person.login} already exists: create a new link with "${hint}"`;
       }
       const link = await makeLink(tx, deps, { personId: person.id, kind: 'invite' });
       const view = viewPerson(person);
@@ -408,10 +405,7 @@ export function hashToken(token: string): Buffer {
 
 function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): string {
   if (consoleUrl !== null) return typeof consoleUrl === 'string' ? consoleUrl : consoleUrl();
-  throw new AppError(
-    'CONFIG_INVALID',
-    "QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the console's origin, such as https://console.example.com",
-  );
+  throw configInvalid`QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the console's origin, such as https://console.example.com`;
 }
 
 /**

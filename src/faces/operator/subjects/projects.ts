@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { accentPalette } from '../../../core/domain/brand/colour.ts';
 import { addressNeed } from '../../../core/domain/capacity.ts';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, conflict, type FieldProblem } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
@@ -404,7 +404,7 @@ export const updateProject = operation({
       const changed = compare(before, after);
       const { active } = await countAddresses(tx, id);
       const unvouched = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, after)) : null;
-      if (unvouched !== null) throw new AppError('CONFLICT', `${unvouched}. Nothing was changed`);
+      if (unvouched !== null) throw conflict`${unvouched}. Nothing was changed`;
       if (Object.keys(changed).length > 0) {
         await update(tx, before, after);
         const subject = encodeId('prj', id);

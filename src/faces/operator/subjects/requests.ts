@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import { decodeId, encodeId, firstIdOf, NIL_UUID, timeOfId } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { unixMs } from '../../../core/domain/time.ts';
@@ -138,10 +138,7 @@ export function findRequestId(given: string): string | null {
 function readRequestId(given: string): string {
   const requestId = findRequestId(given);
   if (requestId !== null) return requestId;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `${clip(given)} is not a request id: an id is "req_" followed by 26 characters, as in the header X-Request-Id`,
-  );
+  throw invalidArgument`${clip(given)} is not a request id: an id is "req_" followed by 26 characters, as in the header X-Request-Id`;
 }
 
 function readKeyId(given: string): string {
@@ -245,12 +242,8 @@ export const showRequest = operation({
   read: ({ requestId }) => ({ requestId: readRequestId(requestId) }),
   run: async ({ db }: { db: Database }, actor, { requestId }): Promise<ShownRequestView> => {
     const found = await findRequest(db, requestId);
-    if (found === null || !maySee(actor, found.projectId)) {
-      throw new AppError(
-        'NOT_FOUND',
-        say`request ${requestId} was not found. Quittance records a request a second or two after the response, and keeps it for 30 days. If it rejects many requests at once, it does not record all of them. List the requests with "${{ command: 'request list' }}"`,
-      );
-    }
+    if (found === null || !maySee(actor, found.projectId))
+      throw notFound`request ${requestId} was not found. Quittance records a request a second or two after the response, and keeps it for 30 days. If it rejects many requests at once, it does not record all of them. List the requests with "${{ command: 'request list' }}"`;
     const { projectId, externalId } = found;
     const invoice = externalId === null ? null : await findNamedInvoice(db, projectId, { id: NIL_UUID, externalId });
     return { ...view(found), invoiceId: invoice && encodeId('inv', invoice.id) };

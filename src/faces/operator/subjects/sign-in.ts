@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { base32crockford } from '@scure/base';
-import { AppError } from '../../../core/domain/errors.ts';
+import { notFound } from '../../../core/domain/errors.ts';
 import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import type { Encrypted, KeyRing } from '../../../core/runtime/key-ring.ts';
@@ -308,10 +308,7 @@ export async function redeemInvitation(deps: SignInDeps, from: From, token: stri
 }
 
 const ended = () =>
-  new AppError(
-    'NOT_FOUND',
-    'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link',
-  );
+  notFound`this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link`;
 
 const invitationPurpose = (token: string) => ['invitation', hashToken(token).toString('hex')];
 

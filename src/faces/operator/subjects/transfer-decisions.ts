@@ -1,5 +1,5 @@
 import { assertNever } from '../../../core/domain/assert-never.ts';
-import { AppError, type FieldProblem } from '../../../core/domain/errors.ts';
+import { AppError, conflict, type FieldProblem, notFound } from '../../../core/domain/errors.ts';
 import { describeDecision, describeRefund, describeTransfer, newEvent } from '../../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../../core/domain/ids.ts';
 import { readTransactionReference } from '../../../core/domain/lookup/pasted.ts';
@@ -302,18 +302,11 @@ function refuseAny(
 
 async function findInvoice(tx: Sql, transfers: readonly LockedTransfer[], name: string) {
   const [projectId = '', ...others] = new Set(transfers.map((transfer) => transfer.projectId));
-  if (others.length > 0) {
-    throw new AppError(
-      'CONFLICT',
-      say`${NOTHING}: the transfers belong to several projects, but ${{ field: 'invoice' }} belongs to one; resolve them separately`,
-    );
-  }
+  if (others.length > 0)
+    throw conflict`${NOTHING}: the transfers belong to several projects, but ${{ field: 'invoice' }} belongs to one; resolve them separately`;
   const invoice = await findNamedInvoice(tx, projectId, { id: decodeId('inv', name), externalId: name });
   if (invoice !== null) return invoice;
-  throw new AppError(
-    'NOT_FOUND',
-    `${NOTHING}: project ${encodeId('prj', projectId)}, which received the money, has no invoice ${clip(name)}`,
-  );
+  throw notFound`${NOTHING}: project ${encodeId('prj', projectId)}, which received the money, has no invoice ${clip(name)}`;
 }
 
 const locked = {
@@ -412,7 +405,7 @@ export const refundTransfer = operation({
       if (came === undefined)
         throw new Error(`${encodeId('trf', transferId)} disappeared, although transfers are never deleted`);
       const found = findRefund(came, await findSentBack(tx, came.network, txId, came.projectId));
-      if (found.kind !== 'found') throw conflict(whyNoRefund(came, txId, found));
+      if (found.kind !== 'found') throw conflict`${NOTHING}: ${whyNoRefund(came, txId, found)}`;
       const { sent } = found;
       const refundedAt = now();
       const { projectId, network } = came;
@@ -465,10 +458,8 @@ export function readRefundTx(field: string, text: string): string {
 async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
   const refund = (await findTransfers(tx, [id]))[0]?.refund;
   const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;
-  return conflict(`${encodeId('trf', id)} is already linked ${by}`);
+  return conflict`${NOTHING}: ${encodeId('trf', id)} is already linked ${by}`;
 }
-
-const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was resolved: ${reason}`);
 
 function whyNoRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): Text {
   const args = [encodeId('trf', id)];

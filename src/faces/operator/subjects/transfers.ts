@@ -1,6 +1,6 @@
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { formatSigned } from '../../../core/chain/reconcile.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { invalidArgument, notFound } from '../../../core/domain/errors.ts';
 import { describeRefund } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { INVOICE_STATUSES } from '../../../core/domain/invoice.ts';
@@ -186,9 +186,8 @@ export const listTransfers = operation({
   }),
   read: ({ projectId, kind, state, before, limit: most = '50', ...times }) => {
     const kinds = kind === undefined ? (['unmatched', 'duplicate'] as const) : readKinds(kind);
-    if (kind === 'matched' && (state === 'open' || state === 'resolved')) {
-      throw new AppError('INVALID_ARGUMENT', `matched transfers need no resolution: leave out --${state}`);
-    }
+    if (kind === 'matched' && (state === 'open' || state === 'resolved'))
+      throw invalidArgument`matched transfers need no resolution: leave out --${state}`;
     const limit = readLengthLimit(most, { least: 1, most: MAX_LIMIT });
     return {
       ...{ projectId, kinds, limit, ...readPeriod(times) },
@@ -377,24 +376,17 @@ export const showTransfers = operation({
 async function findReferenced(db: Sql, actor: Actor, reference: string): Promise<TransferRecord[]> {
   const transaction = readTransactionReference(reference.trim().replace(/^0x(?=[0-9a-f]{64}$)/i, ''));
   if (transaction.kind !== 'id') {
-    if (!reference.startsWith('trf_')) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
-      );
-    }
+    if (!reference.startsWith('trf_'))
+      throw invalidArgument`${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`;
     const transfers = await findTransfers(db, [readId('trf', reference)]);
     const found = transfers.filter(({ projectId }) => maySee(actor, projectId));
-    if (found.length === 0) throw new AppError('NOT_FOUND', `there is no transfer ${reference}`);
+    if (found.length === 0) throw notFound`there is no transfer ${reference}`;
     return found;
   }
   const { txId } = transaction;
   const found = await findTransfersOfTransaction(db, txId, actor.projects, MAX_TRANSFERS);
   if (found.length > 0) return found;
-  throw new AppError(
-    'NOT_FOUND',
-    say`the ledger has no transfer to any of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent. Quittance never records transfers of 0, of another token or to another address. For details, run "${{ command: 'explain', args: [txId] }}"`,
-  );
+  throw notFound`the ledger has no transfer to any of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent. Quittance never records transfers of 0, of another token or to another address. For details, run "${{ command: 'explain', args: [txId] }}"`;
 }
 
 const KIND_MEANS = {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { disabledReason, withoutName } from '../../../core/domain/disable-reason.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict } from '../../../core/domain/errors.ts';
 import { type EventType, MISSABLE_TYPES, newEvent } from '../../../core/domain/event.ts';
 import { encodeId, NIL_UUID } from '../../../core/domain/ids.ts';
 import { joinTexts, say } from '../../../core/domain/message.ts';
@@ -160,17 +160,13 @@ export async function rotateEndpointSecret(
     const { projectId } = endpoint;
     const active = await findActiveSecrets(tx, [uuid], now);
     const opened = await openEndpointSecrets(keyRing, active);
-    if (opened.some((each) => each.kind === 'ok' && each.secret === secret)) {
-      throw new AppError('CONFLICT', `${endpointId} already signs with this secret; nothing was changed`);
-    }
+    if (opened.some((each) => each.kind === 'ok' && each.secret === secret))
+      throw conflict`${endpointId} already signs with this secret; nothing was changed`;
     const isFormerLost = active.some(({ endsAt }, index) => endsAt === null && opened[index]?.kind !== 'ok');
     const ending = active.flatMap(({ endsAt }, index) => (opened[index]?.kind === 'ok' && endsAt) || []);
     if (overlapMs > 0 && ending.length > 0) {
       // With three valid secrets, receivers couldn't tell which one to expect.
-      throw new AppError(
-        'CONFLICT',
-        say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}. If you have the new secret, wait until then. If you never received it, don't wait, because from then on only the new secret signs: rotate again now with ${{ field: 'overlap' }} 0. That ends all earlier secrets immediately`,
-      );
+      throw conflict`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}. If you have the new secret, wait until then. If you never received it, don't wait, because from then on only the new secret signs: rotate again now with ${{ field: 'overlap' }} 0. That ends all earlier secrets immediately`;
     }
     const formerEndsAt = unixMs(now + (isFormerLost ? 0 : overlapMs));
     await endWebhookSecrets(tx, uuid, formerEndsAt);
@@ -599,7 +595,7 @@ export const disableEndpoint = operation({
     });
     if (isDisabled) return { endpointId, status: 'disabled', disabledReason: why };
     const told = former !== null && actor.kind === 'key' ? withoutName(former) : former;
-    throw new AppError('CONFLICT', `${endpointId} is already disabled${told === null ? '' : `: ${told}`}`);
+    throw conflict`${endpointId} is already disabled${told === null ? '' : `: ${told}`}`;
   },
   print: (done) => ({
     text: fieldsText(done, [

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict, usageError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../../core/domain/event.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
@@ -113,16 +113,9 @@ export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, 
  */
 export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
   if (adapter === null) return;
-  if (adapter === 'price') {
-    throw new AppError(
-      'CONFLICT',
-      say`${encodeId('whe', id)} is a currency rate for prices: it has no URL and no secret, and Quittance sends nothing to it. To change the rate: "${{ command: 'adapter enable', input: { kind: 'price', currency: '…', rate: '…' } }}". To end it: "${{ command: 'adapter disable', args: [encodeId('whe', id)] }}"`,
-    );
-  }
-  throw new AppError(
-    'CONFLICT',
-    say`${encodeId('whe', id)} is an adapter for ${adapter}, which notifies the shop at the URL in each order: see "${{ command: 'adapter list' }}"`,
-  );
+  if (adapter === 'price')
+    throw conflict`${encodeId('whe', id)} is a currency rate for prices: it has no URL and no secret, and Quittance sends nothing to it. To change the rate: "${{ command: 'adapter enable', input: { kind: 'price', currency: '…', rate: '…' } }}". To end it: "${{ command: 'adapter disable', args: [encodeId('whe', id)] }}"`;
+  throw conflict`${encodeId('whe', id)} is an adapter for ${adapter}, which notifies the shop at the URL in each order: see "${{ command: 'adapter list' }}"`;
 }
 
 /** Reads event types; `null` means all. Throws `INVALID_ARGUMENT`. */
@@ -309,10 +302,7 @@ async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: 
   const same = endpoints.find((endpoint) => endpoint.url === url && endpoint.id !== exceptId);
   if (same === undefined) return endpoints;
   const endpointId = encodeId('whe', same.id);
-  throw new AppError(
-    'CONFLICT',
-    say`the project already has an endpoint with this URL (${endpointId}), so events would arrive there twice. Change its event types with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or use another URL`,
-  );
+  throw conflict`the project already has an endpoint with this URL (${endpointId}), so events would arrive there twice. Change its event types with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or use another URL`;
 }
 
 const lockProject = commandOf(
@@ -329,10 +319,7 @@ export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disable
   const enabled = endpoints.filter(({ disabledAt }) => disabledAt === null).length;
   if (enabled < MOST.enabled && !(isNew && endpoints.length >= MOST.all)) return;
   const [count, words] = enabled < MOST.enabled ? [MOST.all, 'in all'] : [MOST.enabled, 'that are enabled'];
-  throw new AppError(
-    'CONFLICT',
-    say`the project has ${count} endpoints ${words}, which is the limit: change the URL of an endpoint with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
-  );
+  throw conflict`the project has ${count} endpoints ${words}, which is the limit: change the URL of an endpoint with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`;
 }
 
 type Described = Pick<WebhookEndpoint, 'url' | 'description' | 'eventTypes'>;
@@ -552,12 +539,8 @@ export const updateEndpoint = operation({
   output: schemaOf(endpointFields),
   input: Type.Object({ endpointId: endpointIdInput, ...settings }),
   read: ({ endpointId, url, description, events }) => {
-    if (url === undefined && description === undefined && events === undefined) {
-      throw new AppError(
-        'USAGE',
-        say`no change was given: use ${{ field: 'url' }}, ${{ field: 'description' }} or ${{ field: 'events' }}`,
-      );
-    }
+    if (url === undefined && description === undefined && events === undefined)
+      throw usageError`no change was given: use ${{ field: 'url' }}, ${{ field: 'description' }} or ${{ field: 'events' }}`;
     return {
       ...{ endpointId, url },
       ...(events === undefined ? {} : { eventTypes: readEventTypes('events', events) }),

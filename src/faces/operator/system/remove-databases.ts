@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict, notFound } from '../../../core/domain/errors.ts';
 import {
   listSharedHomes,
   removeSharedHome,
@@ -30,16 +30,11 @@ export function selectSharedDatabases(homes: readonly SharedHome[], named: reado
 
 function select(homes: readonly SharedHome[], name: string): SharedHome {
   const found = homes.find(({ home }) => home === name || basename(home) === name);
-  if (found === undefined) throw new AppError('NOT_FOUND', `the embedded database ${clip(name)} does not exist`);
+  if (found === undefined) throw notFound`the embedded database ${clip(name)} does not exist`;
   const { home, dataDir, state } = found;
-  if (state === 'running')
-    throw new AppError('CONFLICT', `${home} was not deleted, because a PostgreSQL server is using it`);
-  if (state === 'used') {
-    throw new AppError(
-      'CONFLICT',
-      `${home} was not deleted, because its data directory ${dataDir} still exists and uses it`,
-    );
-  }
+  if (state === 'running') throw conflict`${home} was not deleted, because a PostgreSQL server is using it`;
+  if (state === 'used')
+    throw conflict`${home} was not deleted, because its data directory ${String(dataDir)} still exists and uses it`;
   return found;
 }
 
