@@ -1,5 +1,5 @@
 import { type Command, type CommandUnknownOpts, Option } from '@commander-js/extra-typings';
-import { AppError } from '../core/domain/errors.ts';
+import { usageError } from '../core/domain/errors.ts';
 import { NETWORK_CHOICE } from '../core/domain/network.ts';
 import { POLICIES } from '../core/domain/policy.ts';
 import { readVersion } from '../core/runtime/package.ts';
@@ -337,15 +337,12 @@ async function replay(
     readReplayedEvents(events);
     for (const name of ['from', 'to', 'status', 'type'] as const) {
       if (input[name] !== undefined)
-        throw new AppError('USAGE', `--${name} selects events, but you also gave event ids: use only one of them`);
+        throw usageError`--${name} selects events, but you also gave event ids: use only one of them`;
     }
     return runAndPrint(terminal, replayEvents, { input: { events, endpoint, isDryRun, isConfirmed }, by });
   }
   if (endpoint !== undefined && from !== undefined) return runAndPrint(terminal, replayPeriod, { input, by });
-  throw new AppError(
-    'USAGE',
-    'nothing was replayed: use event ids (evt_…), or --endpoint and --from (and --to) for all events in a period',
-  );
+  throw usageError`nothing was replayed: use event ids (evt_…), or --endpoint and --from (and --to) for all events in a period`;
 }
 
 function addReceiptCheck(group: Command, terminal: Terminal, print: Print): void {

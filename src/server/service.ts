@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../core/domain/errors.ts';
+import { configInvalid } from '../core/domain/errors.ts';
 import { keyMode } from '../core/domain/network.ts';
 import { unixMs } from '../core/domain/time.ts';
 import { createUnwatchedLook, startHealthWatch } from '../core/payments/health-problems.ts';
@@ -172,10 +172,7 @@ async function keepRequirement(
     return;
   }
   if (!existsSync(path)) return;
-  throw new AppError(
-    'CONFIG_INVALID',
-    `${path} records that this data directory's ledger requires seals, but the ledger ${ledgerId} in the database does not: the database may have been changed. Compare it with a backup. If you intentionally use an older ledger, set QUITTANCE_ROW_MACS=warn, or use a different QUITTANCE_DATA_DIR`,
-  );
+  throw configInvalid`${path} records that this data directory's ledger requires seals, but the ledger ${ledgerId} in the database does not: the database may have been changed. Compare it with a backup. If you intentionally use an older ledger, set QUITTANCE_ROW_MACS=warn, or use a different QUITTANCE_DATA_DIR`;
 }
 
 /**

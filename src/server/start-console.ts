@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { createKnownTerms } from '../core/chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../core/chain/verify/read-block.ts';
-import { AppError } from '../core/domain/errors.ts';
+import { invalidArgument } from '../core/domain/errors.ts';
 import { isLocalNetwork } from '../core/domain/network.ts';
 import { guardAdditions } from '../core/payments/manifest/address-guard.ts';
 import { deriveKey } from '../core/runtime/key-ring.ts';
@@ -129,7 +129,7 @@ function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): No
   return {
     withNodes: async (network, work) => {
       const found = pools.find((each) => each.network === network);
-      if (found === undefined) throw new AppError('INVALID_ARGUMENT', `no ${network} node is configured here`);
+      if (found === undefined) throw invalidArgument`no ${network} node is configured here`;
       const { pool, usdt, agreement } = found;
       return work({
         ...{ db, network, pool, usdt, agreement, metrics, now, random, publicUrl: publicUrl() },

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { invalidArgument } from '../../core/domain/errors.ts';
 import { type LocalOperation, NO_MANIFEST } from '../../faces/operator/operation.ts';
 import {
   ASKED_LENGTH,
@@ -25,9 +25,7 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
     input.count === undefined && autoLimit !== undefined ? limitDerivation.read({ ...input, autoLimit }, now()) : null;
   const wanted = limit ?? deriveAddresses.read(input, now());
   const key = await withDatabase(terminal, (deps) => findDerivationKey.run(deps, actor, wanted));
-  if (!key.isStored && limit !== null) {
-    throw new AppError('INVALID_ARGUMENT', 'this key is new: also set --count, as in --count 1');
-  }
+  if (!key.isStored && limit !== null) throw invalidArgument`this key is new: also set --count, as in --count 1`;
   // The database is closed while the person looks at the wallet, because another command or the service may need its data directory.
   if (!key.isStored || input.first !== undefined) await confirmFirstAddress(terminal, key.xpub, input.first);
   if (!('count' in wanted)) {
@@ -94,12 +92,8 @@ export async function confirmFirstAddress(
 ): Promise<void> {
   const { addresses, refuseOther, refuseOtherAddress } = firstAddresses(xpub);
   if (first !== undefined) return refuseOtherAddress(first);
-  if (!hasPerson(terminal)) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      'no address was added, because this key is new and must be confirmed. Open the account in your wallet and enter its first address with --first T…, or run the command in a terminal',
-    );
-  }
+  if (!hasPerson(terminal))
+    throw invalidArgument`no address was added, because this key is new and must be confirmed. Open the account in your wallet and enter its first address with --first T…, or run the command in a terminal`;
   terminal.note(
     [
       'Open this account in your wallet. Its first receiving addresses should be:',
@@ -109,6 +103,6 @@ export async function confirmFirstAddress(
     ].join('\n'),
   );
   const typed = await askPerson(terminal, `The last ${ASKED_LENGTH} characters of #1, as your wallet shows them: `);
-  if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added, because you entered nothing');
+  if (typed === null) throw invalidArgument`no address was added, because you entered nothing`;
   refuseOther(typed);
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument, usageError } from '../../core/domain/errors.ts';
 import { toIso } from '../../core/domain/time.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
@@ -151,12 +151,8 @@ type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean;
 
 export async function printAcceptedRestore(terminal: Terminal, options: AcceptOptions): Promise<Result> {
   const retires = options.retireAddresses === true;
-  if (retires === (options.nothingCreatedSince === true)) {
-    throw new AppError(
-      'USAGE',
-      'use either --retire-addresses or --nothing-created-since; if in doubt, use --retire-addresses',
-    );
-  }
+  if (retires === (options.nothingCreatedSince === true))
+    throw usageError`use either --retire-addresses or --nothing-created-since; if in doubt, use --retire-addresses`;
   const actor = cliActor(terminal, options.by);
   const data = await withDatabase(
     terminal,
@@ -296,12 +292,9 @@ async function readIdentities(file: string): Promise<string[]> {
   const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
   const isEncrypted = /^(age-encryption\.org|-----BEGIN AGE)/.test(text);
   if (!isEncrypted && keys.length > 0 && (await areIdentities(keys))) return keys;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--identity ${clip(file)} ${
-      isEncrypted
-        ? 'is itself encrypted: decrypt it first with "age -d"'
-        : 'must contain age secret keys, one per line (AGE-SECRET-KEY-1…), as written by "quittance backup keygen" or "age-keygen"'
-    }`,
-  );
+  throw invalidArgument`--identity ${clip(file)} ${
+    isEncrypted
+      ? 'is itself encrypted: decrypt it first with "age -d"'
+      : 'must contain age secret keys, one per line (AGE-SECRET-KEY-1…), as written by "quittance backup keygen" or "age-keygen"'
+  }`;
 }

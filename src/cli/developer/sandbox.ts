@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { conflict } from '../../core/domain/errors.ts';
 import { fillSandbox, MOST_FILLED } from '../../developer/sandbox/fill/fill-sandbox.ts';
 import { type PayOptions, payInvoice } from '../../developer/sandbox/pay-invoice.ts';
 import { type InvoiceOptions, readTrigger, trigger } from '../../developer/trigger/trigger.ts';
@@ -33,9 +33,8 @@ export async function printFilled(
     days: readNumber('days', input.days, MOST_DAYS),
     seed: readNumber('seed', input.seed, Number.MAX_SAFE_INTEGER),
   };
-  if (!loadConfig(terminal).sandbox) {
-    throw new AppError('CONFLICT', "a network is configured here, but this command fills only a sandbox's ledger");
-  }
+  if (!loadConfig(terminal).sandbox)
+    throw conflict`a network is configured here, but this command fills only a sandbox's ledger`;
   const onProgress = (filled: number) => {
     if (filled % NOTE_EVERY === 0) terminal.note(`${filled} of ${wanted.invoices} invoices`);
   };

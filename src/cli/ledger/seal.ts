@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { usageError } from '../../core/domain/errors.ts';
 import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import {
   acceptRow,
@@ -18,9 +18,8 @@ const QUESTION = { question: 'Type yes to confirm: ', nothing: 'nothing was seal
 
 export async function printSealed(terminal: Terminal, options: Options): Promise<Result> {
   const { check, accept, by } = options;
-  if (check === true && accept !== undefined) {
-    throw new AppError('USAGE', 'use either --check or --accept, not both: --check changes nothing');
-  }
+  if (check === true && accept !== undefined)
+    throw usageError`use either --check or --accept, not both: --check changes nothing`;
   const actor = cliActor(terminal, by);
   const onProgress = terminal.note;
   if (accept !== undefined) return printAccepted(terminal, accept, options);

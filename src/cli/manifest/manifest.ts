@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { AppError } from '../../core/domain/errors.ts';
+import { configInvalid, invalidArgument, notFound, usageError } from '../../core/domain/errors.ts';
 import { isNetwork, type Network } from '../../core/domain/network.ts';
 import type { Policy } from '../../core/domain/policy.ts';
 import { formatFields } from '../../faces/operator/command-words.ts';
@@ -44,9 +44,9 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
   const { output, add = [], without = [], project } = options;
   const settings = readGivenSettings(options);
   if (add.length > 0 && project === undefined)
-    throw new AppError('USAGE', '--add requires --project: set it to the project that the addresses belong to');
+    throw usageError`--add requires --project: set it to the project that the addresses belong to`;
   if (Object.keys(settings).length > 0 && project === undefined)
-    throw new AppError('USAGE', '--policy and --max-surcharge require --project: set it to the project they apply to');
+    throw usageError`--policy and --max-surcharge require --project: set it to the project they apply to`;
   const wanted = {
     ...{ path: resolve(output), networks: (options.network ?? []).map(readNetwork) },
     reserve: readCount('--reserve', options.reserve, MAX_RESERVE),
@@ -117,24 +117,21 @@ async function readFileOrInForce(config: Config, path: string | undefined): Prom
   const settings = settingsOf(config);
   const file = await readInForce(settings);
   if (file !== null) return file;
-  throw new AppError('NOT_FOUND', `no manifest is installed: ${settings.path} does not exist`);
+  throw notFound`no manifest is installed: ${settings.path} does not exist`;
 }
 
 function settingsOf({ addressManifest }: Config): NonNullable<Config['addressManifest']> {
   if (addressManifest !== null) return addressManifest;
-  throw new AppError(
-    'CONFIG_INVALID',
-    "no manifest is configured here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS to the service's values",
-  );
+  throw configInvalid`no manifest is configured here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS to the service's values`;
 }
 
 function readNetwork(text: string): Network {
   if (isNetwork(text)) return text;
-  throw new AppError('INVALID_ARGUMENT', `--network ${clip(text)} is not a network, so nothing was drafted`);
+  throw invalidArgument`--network ${clip(text)} is not a network, so nothing was drafted`;
 }
 
 function readCount(option: string, text: string, maximum: number): number {
   const value = Number(text);
   if (/^\d{1,6}$/.test(text) && value <= maximum) return value;
-  throw new AppError('INVALID_ARGUMENT', `${option} must be a whole number up to ${maximum}`);
+  throw invalidArgument`${option} must be a whole number up to ${maximum}`;
 }

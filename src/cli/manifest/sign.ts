@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument, usageError } from '../../core/domain/errors.ts';
 import {
   type PinnedKeys,
   parsePinnedKeys,
@@ -48,9 +48,8 @@ export async function printNewKey(terminal: Terminal, file: string, options: Pas
 
 export async function printSigned(terminal: Terminal, draft: string, options: SignOptions): Promise<Result> {
   const { key, head, signature, output } = options;
-  if ([key, head, signature].filter((each) => each !== undefined).length !== 1) {
-    throw new AppError('USAGE', 'use one of --key, --head and --signature to sign the draft');
-  }
+  if ([key, head, signature].filter((each) => each !== undefined).length !== 1)
+    throw usageError`use one of --key, --head and --signature to sign the draft`;
   const unsigned = await readUnsigned(resolve(draft), options.previous && resolve(options.previous));
   terminal.note(describeUnsigned(unsigned));
   const asked = { question: 'Type yes to sign this: ', nothing: 'nothing was signed' };
@@ -108,13 +107,11 @@ async function readPassphrase(
     });
     return text.trim();
   }
-  if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'there is no terminal to ask for the passphrase: use --passphrase-file');
-  }
+  if (!hasPerson(terminal))
+    throw invalidArgument`there is no terminal to ask for the passphrase: use --passphrase-file`;
   const typed = await askSecret(terminal, 'Passphrase for the signing key: ');
   const again = isNew ? await askSecret(terminal, 'Repeat the passphrase: ') : typed;
-  if (typed === null || typed !== again)
-    throw new AppError('INVALID_ARGUMENT', 'the passphrases do not match, so nothing was done');
+  if (typed === null || typed !== again) throw invalidArgument`the passphrases do not match, so nothing was done`;
   return typed;
 }
 
@@ -150,6 +147,6 @@ export function describe(view: ManifestView): string[] {
 
 export function readKeys(text: string): PinnedKeys {
   const parsed = parsePinnedKeys(text);
-  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
+  if (parsed.kind === 'invalid') throw invalidArgument`--keys ${parsed.reason}`;
   return parsed.pinned;
 }

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../core/domain/errors.ts';
 import { isLocalNetwork, keyMode } from '../../core/domain/network.ts';
 import { MAX_KEY_SET_BYTES, MAX_RECEIPT_BYTES, type Receipt, readKeyIds } from '../../core/domain/receipt/receipt.ts';
 import { formatFields } from '../../faces/operator/command-words.ts';
@@ -66,10 +66,7 @@ async function readKeys(file: string): Promise<{ ids: string[]; source: string }
   const bytes = await readBytes(createReadStream(file), source, MAX_KEY_SET_BYTES);
   const ids = readKeyIds(new TextDecoder().decode(bytes));
   if (ids !== null && ids.length > 0) return { ids, source };
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--keys ${source} contains no receipt keys: save the issuer's /.well-known/quittance-receipt-keys.json`,
-  );
+  throw invalidArgument`--keys ${source} contains no receipt keys: save the issuer's /.well-known/quittance-receipt-keys.json`;
 }
 
 /** Reads at most one byte more than `maxBytes`. The additional byte shows that the input is too long. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { invalidArgument } from '../../core/domain/errors.ts';
 import { asSum } from '../../core/domain/money.ts';
 import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import { type ReportSums, type ReportView, showReport, writeReport } from '../../faces/operator/subjects/reports.ts';
@@ -14,9 +14,7 @@ type Input = {
 
 /** Returns `null` with `csv`, because standard output then holds only the CSV. */
 export async function printReport(terminal: Terminal, { csv = false, ...input }: Input): Promise<Result | null> {
-  if (csv && terminal.json) {
-    throw new AppError('INVALID_ARGUMENT', '--json and --csv cannot be combined: leave one out');
-  }
+  if (csv && terminal.json) throw invalidArgument`--json and --csv cannot be combined: leave one out`;
   const data = await runOperation(terminal, showReport, input);
   if (csv) {
     terminal.stdout.write(writeReport(data));

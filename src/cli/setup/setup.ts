@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { AppError } from '../../core/domain/errors.ts';
+import { conflict, invalidArgument } from '../../core/domain/errors.ts';
 import { createMasterKey } from '../../core/runtime/key-ring.ts';
 import { writePrivateFile } from '../../core/runtime/private-file.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
@@ -15,18 +15,12 @@ const HOST = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-
  */
 export async function printSetup(_: Terminal, { site, output }: { site: string; output: string }): Promise<Result> {
   const host = site.toLowerCase();
-  if (!HOST.test(host)) {
-    throw new AppError('INVALID_ARGUMENT', '--site must be a host name only, such as pay.example.com');
-  }
+  if (!HOST.test(host)) throw invalidArgument`--site must be a host name only, such as pay.example.com`;
   const text = compose(host);
   if (output === '-') return { data: { file: null, text }, text: text.trimEnd() };
   const file = resolve(output);
-  if (await isThere(file)) {
-    throw new AppError(
-      'CONFLICT',
-      `${output} already exists and contains an installation's keys, so nothing was written. Choose a different --output, or move the file elsewhere`,
-    );
-  }
+  if (await isThere(file))
+    throw conflict`${output} already exists and contains an installation's keys, so nothing was written. Choose a different --output, or move the file elsewhere`;
   await writePrivateFile(file, text);
   return {
     data: { file, site: host },

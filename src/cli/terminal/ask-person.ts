@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../core/domain/errors.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Whether a person is at the terminal and can be asked. */
@@ -19,8 +19,7 @@ export async function confirm(
   terminal: Terminal,
   { question, nothing, advice = 'confirm' }: { question: string; nothing: string; advice?: string },
 ): Promise<void> {
-  if (!hasPerson(terminal))
-    throw new AppError('INVALID_ARGUMENT', `${nothing}: ${advice} with --yes, or run this in a terminal`);
+  if (!hasPerson(terminal)) throw invalidArgument`${nothing}: ${advice} with --yes, or run this in a terminal`;
   if ((await askPerson(terminal, question)) !== 'yes') throw new AppError('INVALID_ARGUMENT', nothing);
 }
 

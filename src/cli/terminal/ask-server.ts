@@ -1,6 +1,6 @@
 import { Client, type Dispatcher } from 'undici';
 import { readAdminKey } from '../../core/domain/api-key.ts';
-import { AppError, type ErrorCode } from '../../core/domain/errors.ts';
+import { AppError, type ErrorCode, invalidArgument } from '../../core/domain/errors.ts';
 import { isLoopback, parseUrl } from '../../core/domain/url.ts';
 import { parseObject } from '../../core/runtime/parse-object.ts';
 import { reasonOf } from '../../core/runtime/reason-of.ts';
@@ -95,14 +95,10 @@ const OF_THE_WIRE: Readonly<Record<string, ErrorCode>> = {
 function readServer(text: string): URL {
   const url = parseUrl(text);
   const isPlain = url?.protocol === 'http:';
-  if (url === null || (!isPlain && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
-    throw new AppError('INVALID_ARGUMENT', '--server must be a console URL, such as https://pay-admin.example.com');
-  }
+  if (url === null || (!isPlain && url.protocol !== 'https:') || url.username !== '' || url.password !== '')
+    throw invalidArgument`--server must be a console URL, such as https://pay-admin.example.com`;
   if (!isPlain || isLoopback(url.hostname)) return url;
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--server ${clip(url.origin)} uses http:// to another machine, so anyone on the network path could read the admin key: use https://, or a tunnel to this machine`,
-  );
+  throw invalidArgument`--server ${clip(url.origin)} uses http:// to another machine, so anyone on the network path could read the admin key: use https://, or a tunnel to this machine`;
 }
 
 async function readKey(terminal: Terminal): Promise<string> {

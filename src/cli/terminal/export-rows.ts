@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../core/domain/errors.ts';
 import { type ExportedRows, writeRows } from '../../faces/operator/export/write-rows.ts';
 import { clip } from '../../faces/operator/input/problems.ts';
 import type { Result, Terminal } from './terminal.ts';
@@ -36,15 +36,9 @@ export async function exportRows<Row>(
  */
 export function readFormat({ format, output }: Output, isJsonAsked: boolean): Format {
   if (format === undefined) return isJsonAsked ? 'json' : 'csv';
-  if (format !== 'csv' && format !== 'json') {
-    throw new AppError('INVALID_ARGUMENT', `--format is ${clip(format)}: choose csv or json`);
-  }
-  if (format === 'csv' && isJsonAsked && output === undefined) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      '--json and --format csv cannot be combined on standard output: leave one out, or write to a file with --output',
-    );
-  }
+  if (format !== 'csv' && format !== 'json') throw invalidArgument`--format is ${clip(format)}: choose csv or json`;
+  if (format === 'csv' && isJsonAsked && output === undefined)
+    throw invalidArgument`--json and --format csv cannot be combined on standard output: leave one out, or write to a file with --output`;
   return format;
 }
 
@@ -81,10 +75,7 @@ async function findTarget(path: string): Promise<string> {
   });
   if (found === null) return path;
   if (found.isFile()) return realpath(path);
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `--output ${clip(path)} is not a file: use a file, or leave --output out and redirect standard output`,
-  );
+  throw invalidArgument`--output ${clip(path)} is not a file: use a file, or leave --output out and redirect standard output`;
 }
 
 /** Operating system errors name the failed call. Database errors have already been converted to our own. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, usageError } from '../../core/domain/errors.ts';
 import { type Config, readConfig } from '../../server/config/config.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -16,8 +16,5 @@ export function loadConfig(terminal: Terminal, options: { showWarnings: boolean 
 /** Refuses a server for commands that only run locally. Throws `USAGE`. */
 export function refuseServer(terminal: Terminal): void {
   if (terminal.server() === null) return;
-  throw new AppError(
-    'USAGE',
-    'this command works only on the server itself (docs/reference/admin-api.md explains why): leave out --server, or unset QUITTANCE_ADMIN_KEY',
-  );
+  throw usageError`this command works only on the server itself (docs/reference/admin-api.md explains why): leave out --server, or unset QUITTANCE_ADMIN_KEY`;
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument, usageError } from '../../core/domain/errors.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import type { Static, TSchema } from '../../core/runtime/type.ts';
 import { clip, detectSecret, quoteWhole } from '../../faces/operator/input/problems.ts';
@@ -40,12 +40,8 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome, Used 
       use(await perform(operation, depsOf(terminal, database), actor, wanted));
     return withDatabase(terminal, work, opening);
   }
-  if (by !== undefined) {
-    throw new AppError(
-      'USAGE',
-      "--by has no effect with --server, because the server records the admin key's name: leave it out",
-    );
-  }
+  if (by !== undefined)
+    throw usageError`--by has no effect with --server, because the server records the admin key's name: leave it out`;
   return use(await (await import('./ask-server.ts')).askServer(terminal, server, operation, given));
 }
 
@@ -115,12 +111,8 @@ export async function readAddressList(
         : 'no address was given: pass an address as an argument, or use --file or "-" (standard input)',
     );
   }
-  if (entries.length > MAX_ENTRIES) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `${entries.length} addresses were given, but one command accepts at most ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`,
-    );
-  }
+  if (entries.length > MAX_ENTRIES)
+    throw invalidArgument`${entries.length} addresses were given, but one command accepts at most ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`;
   return entries;
 }
 
@@ -146,12 +138,8 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
   for await (const part of stream) {
     const bytes = Buffer.from(part);
     size += bytes.length;
-    if (size > MAX_BYTES) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        `${source} is larger than ${MAX_BYTES} bytes, so it cannot be a list of addresses`,
-      );
-    }
+    if (size > MAX_BYTES)
+      throw invalidArgument`${source} is larger than ${MAX_BYTES} bytes, so it cannot be a list of addresses`;
     parts.push(bytes);
   }
   const bytes = Buffer.concat(parts);
@@ -195,12 +183,8 @@ async function readSecret(option: string | undefined, terminal: Terminal): Promi
   let text = '';
   for await (const chunk of terminal.stdin) {
     text += String(chunk);
-    if (text.length > MAX_SECRET_INPUT) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        'standard input contains more than one secret: enter only one, on one line',
-      );
-    }
+    if (text.length > MAX_SECRET_INPUT)
+      throw invalidArgument`standard input contains more than one secret: enter only one, on one line`;
   }
   return text.trim();
 }

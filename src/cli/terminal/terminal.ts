@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { Command, CommanderError } from '@commander-js/extra-typings';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument, usageError } from '../../core/domain/errors.ts';
 import { whenParentDies } from '../../core/runtime/processes.ts';
 import { type Actor, commandActor } from '../../faces/operator/actor.ts';
 import { asWritten, joinParts, type Printed, secretMessage, writeText } from '../../faces/operator/command-words.ts';
@@ -102,7 +102,7 @@ export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv)
   if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;
   const problem =
     length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'contains a line break';
-  throw new AppError('INVALID_ARGUMENT', `--by ${problem}: use a name of 1 to ${MAX_LENGTH} characters on one line`);
+  throw invalidArgument`--by ${problem}: use a name of 1 to ${MAX_LENGTH} characters on one line`;
 }
 
 /** A process in a container may run as a user id without a name. */
@@ -150,7 +150,7 @@ export async function runProgram(
     return terminal.exitCode();
   } catch (error) {
     if (error instanceof CommanderError && wasAsked(error)) return EXIT.ok;
-    const described = describeError(error instanceof CommanderError ? usageError(error) : error);
+    const described = describeError(error instanceof CommanderError ? asUsageError(error) : error);
     printError(terminal, described);
     return described.exitCode;
   }
@@ -187,8 +187,8 @@ function wasAsked({ code, exitCode }: CommanderError): boolean {
 }
 
 /** Commander shows a group's help if the group was called without a command, but that is a mistake. */
-function usageError(error: CommanderError): AppError {
-  if (error.code === 'commander.help') return new AppError('USAGE', 'no command was given: choose one from the help');
+function asUsageError(error: CommanderError): AppError {
+  if (error.code === 'commander.help') return usageError`no command was given: choose one from the help`;
   // Commander repeats unknown input, which may be a secret. It appends its own list of choices, which is excluded because a dozen names in
   // a row look like a seed phrase.
   const secret = detectSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
@@ -198,7 +198,7 @@ function usageError(error: CommanderError): AppError {
   }
   const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
-  return new AppError('USAGE', `${`${message}${hint}`.replace(/\.$/, '')}; for usage, run the command with --help`);
+  return usageError`${`${message}${hint}`.replace(/\.$/, '')}; for usage, run the command with --help`;
 }
 
 /** This helps with `quittance transfers <id>`, where the command before the id was forgotten. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, notFound } from '../../core/domain/errors.ts';
 import { type UnixMs, unixMs } from '../../core/domain/time.ts';
 import { guardCommand } from '../../core/payments/manifest/address-guard.ts';
 import { systemClock } from '../../core/runtime/clock.ts';
@@ -73,12 +73,8 @@ export async function withDatabase<Output>(
       return work({ ...opened, applied, kind: 'external', isStartedHere: false });
     });
   }
-  if (!options.mayCreate && !(await isClusterThere(config.dataDir))) {
-    throw new AppError(
-      'NOT_FOUND',
-      `there is no database in ${config.dataDir}: change to the directory in which Quittance runs, or set QUITTANCE_DATA_DIR or DATABASE_URL to the service's value`,
-    );
-  }
+  if (!options.mayCreate && !(await isClusterThere(config.dataDir)))
+    throw notFound`there is no database in ${config.dataDir}: change to the directory in which Quittance runs, or set QUITTANCE_DATA_DIR or DATABASE_URL to the service's value`;
   // Commands take turns, because a second one must not use a PostgreSQL that the first one is about to stop.
   const waiting = { dataDir: config.dataDir, patienceMs: options.patienceMs };
   const turn = await lockUnlessRunning(waiting, 'command.lock', async () => null);

@@ -1,4 +1,4 @@
-import { AppError } from '../domain/errors.ts';
+import { configInvalid } from '../domain/errors.ts';
 import { encodeId, NIL_UUID } from '../domain/ids.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
@@ -176,7 +176,7 @@ const REMEDIES: Readonly<Record<Kind, string>> = {
 /** Before anything is signed, checks that this process has the keys for the signing secrets. If not, throws `CONFIG_INVALID`. */
 export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: KeyRing }, now: UnixMs): Promise<void> {
   const missing = await describeMissingSecrets({ db, keyRing }, now);
-  if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);
+  if (missing !== null) throw configInvalid`${missing}; nothing is started`;
 }
 
 /**

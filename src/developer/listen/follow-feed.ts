@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
 import { assertNever } from '../../core/domain/assert-never.ts';
-import { AppError } from '../../core/domain/errors.ts';
+import { type AppError, invalidArgument, notFound } from '../../core/domain/errors.ts';
 import { decodeId } from '../../core/domain/ids.ts';
 import { unlessAborted } from '../../core/runtime/concurrency.ts';
 import { type Backoff, backoffMs } from '../../core/runtime/loop.ts';
@@ -42,15 +42,9 @@ export function createFeedReader(
             break;
           }
           case 'key-refused':
-            throw new AppError(
-              'INVALID_ARGUMENT',
-              `${server} does not accept the API key: the key belongs to another server, has expired, was revoked, or is not allowed from this address. Create another key on that server with "quittance key create"`,
-            );
+            throw invalidArgument`${server} does not accept the API key: the key belongs to another server, has expired, was revoked, or is not allowed from this address. Create another key on that server with "quittance key create"`;
           case 'cursor-unknown':
-            throw new AppError(
-              'NOT_FOUND',
-              `${server} has no event ${after} in this project: the server's data was recreated, or the id belongs to another project. Choose where to start: --after latest (new events only) or --after beginning (all events)`,
-            );
+            throw notFound`${server} has no event ${String(after)} in this project: the server's data was recreated, or the id belongs to another project. Choose where to start: --after latest (new events only) or --after beginning (all events)`;
           case 'no-feed':
             throw noFeed(server, answer.reason);
           default:
@@ -68,7 +62,7 @@ function leadsNoFurther({ events, hasMore }: FeedPage, after: string | null): bo
 }
 
 function noFeed(server: string, reason: string): AppError {
-  return new AppError('INVALID_ARGUMENT', `${server} does not respond like a Quittance server: ${printable(reason)}`);
+  return invalidArgument`${server} does not respond like a Quittance server: ${printable(reason)}`;
 }
 
 /** Waits for some time. If the signal is aborted, rejects with its reason. */

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { Agent, type Dispatcher, request } from 'undici';
 import { readApiKey } from '../../core/domain/api-key.ts';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../core/domain/errors.ts';
 import { EVENT_TYPES } from '../../core/domain/event.ts';
 import { decodeId, encodeId } from '../../core/domain/ids.ts';
 import { isLoopback } from '../../core/domain/url.ts';
@@ -294,10 +294,7 @@ function describeMissed(count: number, hasMore: boolean): string {
 }
 
 function notAnEvent(server: string): never {
-  throw new AppError(
-    'INVALID_ARGUMENT',
-    `the feed of ${server} contains an entry that is not an event: is it a Quittance server?`,
-  );
+  throw invalidArgument`the feed of ${server} contains an entry that is not an event: is it a Quittance server?`;
 }
 
 /** `unanswered`: the server didn't get the event or didn't respond. `answer` is the refusal's text, on one line. */

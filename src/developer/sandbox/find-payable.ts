@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CONTROL_PATH } from '@quittance/devnet/node/control';
 import { request } from 'undici';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, conflict, notFound } from '../../core/domain/errors.ts';
 import { decodeId, encodeId, isCheckoutToken } from '../../core/domain/ids.ts';
 import type { InvoiceStatus } from '../../core/domain/invoice.ts';
 import { type UnixMs, unixMs } from '../../core/domain/time.ts';
@@ -34,9 +34,8 @@ export async function findPayable(sandbox: Sandbox, target: string): Promise<Pay
     const found = await look();
     if (found === null) continue;
     const { id, status, ...invoice } = found;
-    if (look === byLink && (status === 'CONFIRMING' || status === 'PAID')) {
-      throw new AppError('CONFLICT', `${target} already has a payment: to pay it again on purpose, use its invoiceId`);
-    }
+    if (look === byLink && (status === 'CONFIRMING' || status === 'PAID'))
+      throw conflict`${target} already has a payment: to pay it again on purpose, use its invoiceId`;
     const readStatus = async () => {
       const again = await look();
       if (again === null) throw unknownName(sandbox, target);
@@ -66,10 +65,10 @@ async function lookByExternalId(sandbox: Sandbox, externalId: string): Promise<F
 
 function unknownName({ isOfKey }: Sandbox, name: string): AppError {
   const shown = clip(name);
-  if (isOfKey) return new AppError('NOT_FOUND', `This key's project has no invoice ${shown}.`);
+  if (isOfKey) return notFound`This key's project has no invoice ${shown}.`;
   const advice = /\/c\//.test(name) ? '' : "; to pay another project's invoice, use its checkout page URL";
   const whose = advice === '' ? 'the sandbox' : 'the sandbox demo project';
-  return new AppError('NOT_FOUND', `${whose} has no invoice ${shown}${advice}`);
+  return notFound`${whose} has no invoice ${shown}${advice}`;
 }
 
 /** Creates an invoice in the project. Returns its id, or the refusal. Throws `SANDBOX_NOT_RUNNING`. */
@@ -107,9 +106,7 @@ export async function letExpire(db: Database, { checkoutToken, reference, readSt
   for (; performance.now() < deadlineMs; await delay(POLL_MS)) {
     const status = await readStatus();
     if (status === 'EXPIRED') return;
-    if (status !== 'PENDING') {
-      throw new AppError('CONFLICT', `${reference} already has a payment (${status}), so it cannot be paid late`);
-    }
+    if (status !== 'PENDING') throw conflict`${reference} already has a payment (${status}), so it cannot be paid late`;
   }
   throw new AppError('SANDBOX_REFUSED', `${reference} did not expire within ${EXPIRY_TIMEOUT_MS / 1000} seconds`);
 }

@@ -3,7 +3,7 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import { FAKE_USDT, MULTISEND, PAYER, USDT } from '@quittance/devnet/evm/keys';
 import { createPayer, type Payer, post } from '@quittance/devnet/payer';
 import { accountToAddress, parseAddress } from '@quittance/tron/address';
-import { AppError, type FieldProblem } from '../../core/domain/errors.ts';
+import { AppError, type FieldProblem, invalidArgument } from '../../core/domain/errors.ts';
 import { encodeId } from '../../core/domain/ids.ts';
 import { formatAmount, microUsdt, parseAmount } from '../../core/domain/money.ts';
 import { parseUrl } from '../../core/domain/url.ts';
@@ -42,9 +42,8 @@ type PaymentView = {
 /** Pays an invoice on the network of a data directory's sandbox, in one of the ways in which people pay. Throws `INVALID_ARGUMENT`. */
 export async function payInvoice(dataDir: () => string, options: PayOptions): Promise<PaymentView> {
   const { scenario, withInvoice } = options;
-  if (scenario !== 'two-in-one' && withInvoice !== null) {
-    throw new AppError('INVALID_ARGUMENT', `--with works only with --scenario two-in-one, not with ${scenario}`);
-  }
+  if (scenario !== 'two-in-one' && withInvoice !== null)
+    throw invalidArgument`--with works only with --scenario two-in-one, not with ${scenario}`;
   return withSandbox(dataDir(), (sandbox) => payWith(sandbox, options));
 }
 

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAddress } from '@quittance/tron/address';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, notFound } from '../../core/domain/errors.ts';
 import { decodeId } from '../../core/domain/ids.ts';
 import { unlimitedNode } from '../../core/domain/node.ts';
 import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
@@ -73,7 +73,7 @@ export function sandboxNetwork({
   usdtContract,
 }: Pick<SandboxFile, 'grpcUrl' | 'grpcSolidityUrl' | 'usdtContract'>): NetworkConfig {
   const usdt = parseAddress(usdtContract);
-  if (usdt.kind !== 'ok') throw new AppError('NOT_FOUND', `the sandbox has no USDT contract: ${usdt.reason}`);
+  if (usdt.kind !== 'ok') throw notFound`the sandbox has no USDT contract: ${usdt.reason}`;
   return {
     nodes: [unlimitedNode(grpcUrl, grpcUrl, { solidityUrl: grpcSolidityUrl })],
     usdt: usdt.account,

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createPayer } from '@quittance/devnet/payer';
 import { assertNever } from '../../core/domain/assert-never.ts';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, conflict, invalidArgument } from '../../core/domain/errors.ts';
 import { newEvent } from '../../core/domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../core/domain/ids.ts';
 import { unixMs } from '../../core/domain/time.ts';
@@ -38,11 +38,11 @@ export function readTrigger(name: string, { amount, externalId }: InvoiceOptions
   const type = known.find((each) => each === name);
   if (type === undefined) {
     const choice = `choose ${known.join(', ')}`;
-    throw new AppError('INVALID_ARGUMENT', `${clip(name)} is not an event that can be triggered: ${choice}`);
+    throw invalidArgument`${clip(name)} is not an event that can be triggered: ${choice}`;
   }
   const isAboutInvoice = type !== 'ping' && type !== 'endpoint.disabled' && type !== 'transfer.refunded';
   if (isAboutInvoice || (amount === undefined && externalId === undefined)) return type;
-  throw new AppError('INVALID_ARGUMENT', `--amount and --external-id apply to an invoice, and ${type} has none`);
+  throw invalidArgument`--amount and --external-id apply to an invoice, and ${type} has none`;
 }
 
 /**
@@ -273,8 +273,8 @@ async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof orderInvo
   // A conflict also returns an id, but it's the existing invoice's.
   if (status === 201 && invoiceId !== undefined)
     return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };
-  if (status === 409) throw new AppError('CONFLICT', `the invoice was refused: ${detail}`);
-  if (status === 400) throw new AppError('INVALID_ARGUMENT', `the invoice was refused: ${detail}`);
+  if (status === 409) throw conflict`the invoice was refused: ${detail}`;
+  if (status === 400) throw invalidArgument`the invoice was refused: ${detail}`;
   throw new AppError('SANDBOX_REFUSED', `the invoice could not be created: ${detail}`);
 }
 

@@ -1,5 +1,5 @@
 import { type AccountHex, accountToAddress, parseAddress } from '@quittance/tron/address';
-import { AppError } from '../../domain/errors.ts';
+import { type AppError, invalidArgument } from '../../domain/errors.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { asObject } from '../../runtime/parse-object.ts';
@@ -82,5 +82,5 @@ function readAccount(address: unknown): AccountHex {
 }
 
 function wrong(what: string): AppError {
-  return new AppError('INVALID_ARGUMENT', `this is not a checkpoint: ${what}`);
+  return invalidArgument`this is not a checkpoint: ${what}`;
 }

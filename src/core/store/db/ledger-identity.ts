@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, configInvalid } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from './database.ts';
 import { answerOf, commandOf, conditionOf, rowOf, rowsOf } from './rows-of.ts';
@@ -226,10 +226,7 @@ export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> 
   const met = [...proofs, ...sampled];
   if (met.length === 0) return;
   const keyIds = [...new Set(met.flatMap(({ keyId }) => keyId ?? []))].slice(0, 3).join(', ');
-  throw new AppError(
-    'CONFIG_INVALID',
-    `this process's master key (${sealer.keyId()}) did not seal any row of this ledger; the ledger's seals are from ${keyIds}. Nothing was written. Set QUITTANCE_MASTER_KEY to the ledger's key; during a rotation, set it to both keys, separated by a comma. If the key is correct, the table ledger_identity was changed directly`,
-  );
+  throw configInvalid`this process's master key (${sealer.keyId()}) did not seal any row of this ledger; the ledger's seals are from ${keyIds}. Nothing was written. Set QUITTANCE_MASTER_KEY to the ledger's key; during a rotation, set it to both keys, separated by a comma. If the key is correct, the table ledger_identity was changed directly`;
 }
 
 /** Records that the sealing key belongs to this ledger. */

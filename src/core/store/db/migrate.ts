@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../domain/errors.ts';
+import { AppError, configInvalid } from '../../domain/errors.ts';
 import { PACKAGE_ROOT } from '../../runtime/package.ts';
 import type { Database, Session, Sql } from './database.ts';
 import { answerOf, commandOf, conditionOf, rowsOf } from './rows-of.ts';
@@ -477,8 +477,5 @@ const findRelease = answerOf(
 async function refuseOldServer(sql: Sql): Promise<void> {
   const release = await findRelease(sql);
   if (release === null || release.versionNumber >= OLDEST_POSTGRES * 10_000) return;
-  throw new AppError(
-    'CONFIG_INVALID',
-    `the server in DATABASE_URL is PostgreSQL ${release.version}, but Quittance requires ${OLDEST_POSTGRES} or newer: upgrade it (pg_upgrade), or use another server. Nothing was changed`,
-  );
+  throw configInvalid`the server in DATABASE_URL is PostgreSQL ${release.version}, but Quittance requires ${OLDEST_POSTGRES} or newer: upgrade it (pg_upgrade), or use another server. Nothing was changed`;
 }

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import { AppError } from '../../domain/errors.ts';
+import { type AppError, configInvalid } from '../../domain/errors.ts';
 import { deriveKey, type KeyRing } from '../../runtime/key-ring.ts';
 import type { Seals, Sql } from './database.ts';
 import {
@@ -79,10 +79,7 @@ export function modeOf(mode: Given['mode'], ledgerId: string): SealMode {
 }
 
 function withoutKey(): AppError {
-  return new AppError(
-    'CONFIG_INVALID',
-    "this ledger requires seals, but this process has no master key to create them: set QUITTANCE_MASTER_KEY to the key that the ledger's other processes use",
-  );
+  return configInvalid`this ledger requires seals, but this process has no master key to create them: set QUITTANCE_MASTER_KEY to the key that the ledger's other processes use`;
 }
 
 type Mac = (text: string) => Buffer;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict } from '../../../core/domain/errors.ts';
 import {
   describeDecision,
   describePayment,
@@ -125,7 +125,7 @@ export async function fillSandbox(
 async function refuseRealLedger(db: Database): Promise<void> {
   const real = (await findProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
   if (real === undefined) return;
-  throw new AppError('CONFLICT', `this database has a ${real.network} project: only a sandbox database can be filled`);
+  throw conflict`this database has a ${real.network} project: only a sandbox database can be filled`;
 }
 
 type FilledAddress = { id: string; address: string };

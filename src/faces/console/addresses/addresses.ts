@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict } from '../../../core/domain/errors.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
 import type { Actor } from '../../operator/actor.ts';
@@ -51,9 +51,7 @@ export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
   let isComparing = false;
   routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
     // A comparison queries nodes for up to half a minute, and their requests are limited.
-    if (isComparing) {
-      throw new AppError('CONFLICT', 'addresses are already being compared with the chain: try again in a minute');
-    }
+    if (isComparing) throw conflict`addresses are already being compared with the chain: try again in a minute`;
     isComparing = true;
     try {
       return await compare(deps, asked);

@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, conflict } from '../../../core/domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import {
   type AddressChangeView,
@@ -76,7 +76,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
       back: `/addresses/changes/${change.changeId}`,
     }),
     read: ({ ending }, { change, refusal }) => {
-      if (refusal !== null) throw new AppError('CONFLICT', `nothing was added: ${refusal}`);
+      if (refusal !== null) throw conflict`nothing was added: ${refusal}`;
       readEnding('ending', ending, change.addresses[0]);
       return { changeId: change.changeId };
     },

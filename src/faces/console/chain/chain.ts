@@ -1,5 +1,5 @@
 import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict, notFound } from '../../../core/domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { formatHint } from '../../operator/command-words.ts';
 import { clip } from '../../operator/input/problems.ts';
@@ -79,7 +79,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
         ({ kind, subject }) => alarmRow(kind).endsBy === 'operator' && `${kind}.${subject}` === text,
       );
       if (alarm !== undefined) return { project, alarm };
-      throw new AppError('NOT_FOUND', `${project.network} has no open ${clip(text)} alarm that you can close`);
+      throw notFound`${project.network} has no open ${clip(text)} alarm that you can close`;
     },
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       ...{ title: 'Close an alarm', about: project, button: 'Close the alarm' },
@@ -409,9 +409,8 @@ function repairForm(deps: ChainDeps): JobForm {
     find: async (asked, project) => {
       const { network, from, to } = await findJob(deps, asked);
       const found = await findNetwork(deps, asked, project);
-      if (from === null || to === null || network !== found.project.network) {
-        throw new AppError('NOT_FOUND', `this job did not read ${found.project.network} blocks`);
-      }
+      if (from === null || to === null || network !== found.project.network)
+        throw notFound`this job did not read ${found.project.network} blocks`;
       return { ...found, blocks: { from: String(from), to: String(to) } };
     },
   };
@@ -421,12 +420,10 @@ function repairForm(deps: ChainDeps): JobForm {
 async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | undefined) {
   const project = needProject(visit, asked);
   const { network } = project;
-  if (!deps.networks.includes(network)) {
-    throw new AppError('CONFLICT', `this process has no ${network} nodes`);
-  }
+  if (!deps.networks.includes(network)) throw conflict`this process has no ${network} nodes`;
   const { view } = await showStatus(deps, visit.actor, { network });
   if (view.recorded !== null) return { project, recorded: view.recorded.number };
-  throw new AppError('CONFLICT', `no ${network} block is recorded yet, so there is nothing to compare`);
+  throw conflict`no ${network} block is recorded yet, so there is nothing to compare`;
 }
 
 function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {

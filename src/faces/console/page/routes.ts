@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../../core/domain/errors.ts';
+import { usageError } from '../../../core/domain/errors.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
 import { givingWay } from '../../../core/runtime/concurrency.ts';
@@ -136,10 +136,7 @@ export function checkOrigin({ headers }: FastifyRequest, consoleUrl: string): vo
   const { 'sec-fetch-site': site, origin } = headers;
   const isSame = site === undefined ? origin === new URL(consoleUrl).origin : site === 'same-origin';
   if (isSame && (origin === undefined || origin === new URL(consoleUrl).origin)) return;
-  throw new AppError(
-    'USAGE',
-    'this form came from a page outside the console, so nothing was changed: open the page and send the form again',
-  );
+  throw usageError`this form came from a page outside the console, so nothing was changed: open the page and send the form again`;
 }
 
 declare module 'fastify' {

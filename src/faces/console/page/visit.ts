@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../../../core/domain/errors.ts';
+import { AppError, invalidArgument } from '../../../core/domain/errors.ts';
 import { say } from '../../../core/domain/message.ts';
 import { keyMode } from '../../../core/domain/network.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
@@ -107,12 +107,8 @@ export function readPostedForm<const Name extends string>(
   { headers, body }: FastifyRequest,
   names: readonly Name[] | null,
 ): Fields<Name> {
-  if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      'this request did not come from a console form: open the page and send the form again',
-    );
-  }
+  if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body))
+    throw invalidArgument`this request did not come from a console form: open the page and send the form again`;
   return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
 }
 
@@ -124,12 +120,8 @@ function readFields<Name extends string>(
   const fields: Fields<Name> = {};
   for (const name of new Set(given.keys())) {
     const known = names === null ? (name as Name) : names.find((each) => each === name);
-    if (known === undefined) {
-      throw new AppError(
-        'INVALID_ARGUMENT',
-        `${clip(name)} is not a field of this form; the fields are ${names?.join(', ')}`,
-      );
-    }
+    if (known === undefined)
+      throw invalidArgument`${clip(name)} is not a field of this form; the fields are ${names?.join(', ') ?? ''}`;
     const [value = '', ...others] = given.getAll(name);
     if (others.length > 0) throw new FieldError(name, `was sent ${others.length + 1} times: send it once`);
     if (value.length > most) throw new FieldError(name, `has ${value.length} characters, which is too many`);

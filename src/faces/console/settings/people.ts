@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../../../core/domain/errors.ts';
+import { conflict, notFound } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { Role } from '../../operator/actor.ts';
@@ -242,7 +242,7 @@ async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise
   const personId = pathPart(request, 'personId');
   const { data: people } = await listPeople.run(deps, visit.actor, {});
   const person = people.find((each) => each.personId === personId);
-  if (person === undefined) throw new AppError('NOT_FOUND', `there is no user ${clip(personId)}`);
+  if (person === undefined) throw notFound`there is no user ${clip(personId)}`;
   const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
   return { person, sessions, projects: visit.projects };
 }
@@ -439,13 +439,10 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
     ...{ action: 'addPasskey', path: `${ME}/passkeys/new` },
     find: async ({ request }) => {
       const session = await deps.findSession(request);
-      if (session === null) throw new AppError('NOT_FOUND', 'only users who have signed in can have passkeys');
+      if (session === null) throw notFound`only users who have signed in can have passkeys`;
       const options = await requestPasskey(deps.people(), session);
       if (options !== null) return options;
-      throw new AppError(
-        'CONFLICT',
-        'browsers create passkeys only for host names, but this console uses an IP address: set QUITTANCE_CONSOLE_URL to a host name',
-      );
+      throw conflict`browsers create passkeys only for host names, but this console uses an IP address: set QUITTANCE_CONSOLE_URL to a host name`;
     },
     show: (_visit, options) => ({
       ...{ title: 'Add a passkey', button: 'Create passkey', back: ME },
@@ -465,7 +462,7 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
       const passkeyId = pathPart(request, 'passkeyId');
       const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
       const passkey = data.find((each) => each.passkeyId === passkeyId);
-      if (passkey === undefined) throw new AppError('NOT_FOUND', 'you have no passkey with this id');
+      if (passkey === undefined) throw notFound`you have no passkey with this id`;
       return { passkey, others: data.length - 1 };
     },
     show: (_visit, { passkey, others }) => ({

@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/domain/errors.ts';
+import { notFound } from '../../../core/domain/errors.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import type { ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
@@ -178,7 +178,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
     path: `${CHANNELS_PAGE}/new/:kind`,
     find: async ({ request }) => {
       const kind = pathPart(request, 'kind');
-      if (!isKind(kind)) throw new AppError('NOT_FOUND', `there is no channel kind ${clip(kind)}`);
+      if (!isKind(kind)) throw notFound`there is no channel kind ${clip(kind)}`;
       return kind;
     },
     show: (_visit, kind) => ({
@@ -218,7 +218,7 @@ const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, 
 async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
   const channelId = pathPart(request, 'channelId');
   const channel = (await listChannels.run(deps, visit.actor, {})).data.find((each) => each.channelId === channelId);
-  if (channel === undefined) throw new AppError('NOT_FOUND', `there is no channel ${clip(channelId)}`);
+  if (channel === undefined) throw notFound`there is no channel ${clip(channelId)}`;
   return channel;
 }
 

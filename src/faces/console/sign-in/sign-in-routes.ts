@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../../core/domain/errors.ts';
+import { notFound, usageError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { toIso } from '../../../core/domain/time.ts';
 import type { Logger } from '../../../core/runtime/log.ts';
@@ -89,7 +89,7 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
     stepUp: async (request: FastifyRequest): Promise<StepUp | null> => {
       if (isSandbox(tokenOf(request))) return null;
       const session = await find(request);
-      if (session === null) throw new AppError('USAGE', 'your session has ended: sign in again');
+      if (session === null) throw usageError`your session has ended: sign in again`;
       const actor = personActor(session.person, fromOf(request));
       return {
         isRecent: session.steppedUpUntil !== null,
@@ -169,10 +169,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
   add('GET', '/sandbox/:token', async (request, reply) => {
     const token = pathPart(request, 'token');
     if (!isSame(token, sandboxToken))
-      throw new AppError(
-        'NOT_FOUND',
-        'this link does not belong to the running sandbox: use the link that the sandbox printed when it started',
-      );
+      throw notFound`this link does not belong to the running sandbox: use the link that the sandbox printed when it started`;
     begin(reply, sandboxToken);
     return goTo(reply, '/');
   });
@@ -200,10 +197,7 @@ function addInvitationRoutes(
     const token = pathPart(request, 'token');
     const invitation = await openInvitation(people(), token);
     if (invitation === null)
-      throw new AppError(
-        'NOT_FOUND',
-        'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link',
-      );
+      throw notFound`this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer invitation. Ask for a new link`;
     const page = invitationPage(invitation, `${INVITATION_PATH}${token}`);
     return sendPage(request, reply, null, { ...page, problem });
   };
