@@ -8,7 +8,7 @@ import { isCurrentRate, readRateSource } from '../../core/domain/price.ts';
 import type { UnixMs } from '../../core/domain/time.ts';
 import { parseUrl } from '../../core/domain/url.ts';
 import { createOrder, findEarlier, type Ordered } from '../../core/payments/create-invoice.ts';
-import { findInvoicePayment, type InvoicePayment } from '../../core/store/ledger/payments.ts';
+import { findInvoicePayment } from '../../core/store/ledger/payments.ts';
 import { type Dialect, findAdapterOrder, insertAdapterOrder } from '../../core/store/outbox/adapter-orders.ts';
 import { asNumber, startedField } from '../../core/webhooks/adapter-dialect.ts';
 import { checkTarget, targetRule } from '../../core/webhooks/target.ts';
@@ -34,11 +34,7 @@ type Asked = {
  * Creates the invoice for an order, or returns the existing one if the same order was sent before with the same fields. The USDT amount
  * always stays the one from the first request, whatever the rate is now. Throws `Refusal`.
  */
-export async function createAdaptedOrder(
-  deps: AdapterDeps,
-  { adapter, rule, secret }: Admitted,
-  asked: Asked,
-): Promise<InvoicePayment> {
+export async function createAdaptedOrder(deps: AdapterDeps, { adapter, rule, secret }: Admitted, asked: Asked) {
   const requestedMicro = readAmount(asked, adapter);
   const order = readOrder(asked, adapter.network, deps.localTargets);
   const { timeout } = asked;

@@ -94,12 +94,7 @@ async function identify(deps: AdminDeps, request: FastifyRequest): Promise<Actor
   throw new Problem('UNAUTHENTICATED', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-async function answer(
-  deps: AdminDeps,
-  operation: Operation,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<string> {
+async function answer(deps: AdminDeps, operation: Operation, request: FastifyRequest, reply: FastifyReply) {
   // The key may have been revoked while the body was arriving.
   const actor = await identify(deps, request);
   const wanted = operation.read(readInput(operation, request), deps.now());

@@ -48,13 +48,7 @@ export function readCreateInput(body: Uint8Array): CreateFields {
   return { requestedMicro, externalId, options };
 }
 
-function readText(
-  value: Record<string, unknown>,
-  field: string,
-  errors: FieldError[],
-  prefix = '',
-  example = '',
-): string | undefined {
+function readText(value: Record<string, unknown>, field: string, errors: FieldError[], prefix = '', example = '') {
   if (!Object.hasOwn(value, field)) {
     errors.push(fieldError(prefix + field, 'REQUIRED', `is missing${example}`));
     return undefined;

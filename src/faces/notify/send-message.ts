@@ -92,10 +92,7 @@ async function sendMail(target: MailTarget, message: Message, options: MailOptio
 const TOO_SLOW = 'timeout: the mail server did not accept the message in time';
 
 /** Connects only to allowed addresses. nodemailer would resolve the name again. */
-async function open(
-  { host, port, isOwnNetwork }: MailTarget,
-  { signal, lookup = systemLookup }: MailOptions,
-): Promise<Socket> {
+async function open({ host, port, isOwnNetwork }: MailTarget, { signal, lookup = systemLookup }: MailOptions) {
   const rule = isOwnNetwork ? 'own' : 'public';
   const family = isIP(host);
   if (family !== 0) {

@@ -225,10 +225,7 @@ const listBackupActions = answerOf(
  * Requests a backup from the process with scheduled backups, because only one process may use its directory. The request is an entry in the
  * audit log, so it survives restarts. It's fulfilled by the next backup.
  */
-export async function requestBackup(
-  { db, now }: { db: Database; now(): UnixMs },
-  actor: Actor,
-): Promise<{ requestedAt: string }> {
+export async function requestBackup({ db, now }: { db: Database; now(): UnixMs }, actor: Actor) {
   return db.transaction(async (tx) => {
     const waiting = await findRequestedBackup(tx);
     if (waiting !== null) return { requestedAt: toIso(waiting) };

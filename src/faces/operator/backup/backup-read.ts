@@ -189,11 +189,7 @@ export async function describeEncryption(path: string): Promise<{ recipients: nu
  * Yields the compressed part and hashes all bytes. It always holds back as many bytes as the trailer has, and stores the trailer in `found`
  * at the end.
  */
-async function* readBody(
-  path: string,
-  source: AsyncIterable<Uint8Array>,
-  found: { ending?: BackupEnding },
-): AsyncGenerator<Buffer> {
+async function* readBody(path: string, source: AsyncIterable<Uint8Array>, found: { ending?: BackupEnding }) {
   const hash = createHash('sha256');
   let held = Buffer.alloc(0);
   let trailerBytes = 0;

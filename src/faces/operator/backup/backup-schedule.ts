@@ -108,11 +108,7 @@ export function startBackupSchedule(options: Options): Loop {
  * Waits for work on the directory, which may hang. Until it ends, calls `measure` at each interval. Ignores its errors, because it's called
  * again.
  */
-async function whileMeasuring<Output>(
-  work: Promise<Output>,
-  intervalMs: number,
-  measure: () => Promise<void>,
-): Promise<Output> {
+async function whileMeasuring<Output>(work: Promise<Output>, intervalMs: number, measure: () => Promise<void>) {
   const hasEnded = work.then(
     () => true,
     () => true,

@@ -225,11 +225,7 @@ async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer
 }
 
 /** Adds the magic before the bytes, and the trailer after them. */
-async function* withMac(
-  source: AsyncIterable<Buffer>,
-  masterKey: MasterKey | null,
-  ledgerId: string | null,
-): AsyncGenerator<Buffer> {
+async function* withMac(source: AsyncIterable<Buffer>, masterKey: MasterKey | null, ledgerId: string | null) {
   const hash = createHash('sha256');
   const hashed = (bytes: Buffer) => {
     hash.update(bytes);
@@ -325,10 +321,7 @@ async function sync(draft: string): Promise<{ size: number }> {
 }
 
 /** Encrypts a stream with public keys (`age1…`) in chunks of 64 KiB. The result can't be decrypted with any key stored here. */
-export async function* encryptTo(
-  recipients: readonly string[],
-  source: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+export async function* encryptTo(recipients: readonly string[], source: AsyncIterable<Uint8Array>) {
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
   for (const recipient of recipients) encrypter.addRecipient(recipient);

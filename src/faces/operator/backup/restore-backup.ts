@@ -83,11 +83,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
 }
 
 /** Raises an alarm on every network in the ledger. It says what was restored, and what to do before it can be closed. */
-async function raiseRestored(
-  tx: Sql,
-  { now, random, write }: SecureDeps,
-  describe: (network: Network) => Text,
-): Promise<void> {
+async function raiseRestored(tx: Sql, { now, random, write }: SecureDeps, describe: (network: Network) => Text) {
   const at = now();
   for (const network of await findProjectNetworks(tx)) {
     await raiseAlarm(tx, network, {
@@ -238,12 +234,7 @@ async function makeRoom(session: BackupSession): Promise<void> {
 }
 
 /** Copies each table's rows. All constraints and triggers in the schema stay active, except for one. */
-async function load(
-  session: BackupSession,
-  path: string,
-  ending: BackupEnding,
-  opening: Opening,
-): Promise<Record<string, number>> {
+async function load(session: BackupSession, path: string, ending: BackupEnding, opening: Opening) {
   const tables = new Map((await findBackupTables(session)).map((table) => [table.name, table]));
   const rowCounts: Record<string, number> = {};
   const frames = readFrames(path, opening);

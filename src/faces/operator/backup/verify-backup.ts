@@ -174,12 +174,7 @@ async function rescanScratch(
 type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
 
 /** Without `end`, waits for the nodes' newest irreversible block. Returns the last block read, or why reading stopped. */
-async function untilRead(
-  db: Database,
-  network: Network,
-  end: number | null,
-  onRead: FollowDeps['onRead'],
-): Promise<number | string> {
+async function untilRead(db: Database, network: Network, end: number | null, onRead: FollowDeps['onRead']) {
   let newest = -1;
   let [movedMs, notedMs] = [performance.now(), performance.now()];
   for (;;) {
@@ -198,12 +193,7 @@ async function untilRead(
   }
 }
 
-async function compareRange(
-  scratch: Database,
-  running: Database,
-  network: Network,
-  { from, to }: Range,
-): Promise<ComparedBlocks> {
+async function compareRange(scratch: Database, running: Database, network: Network, { from, to }: Range) {
   const result: ComparedBlocks = { confirmed: 0, ofNewAddresses: 0, differences: [] };
   const differ = (kind: 'not-on-chain' | 'missing-in-ledger', { txId, logIndex, blockNumber }: LedgerTransfer) => {
     if (result.differences.length < MAX_DIFFERENCES) result.differences.push({ kind, txId, logIndex, blockNumber });
@@ -348,11 +338,7 @@ function sealerOf({ keyRing }: Deps, { ledger }: BackupHeader, { kind }: Authent
   return kind !== 'authentic' || keyRing === null || ledger === null ? null : createSealer(keyRing, ledger.id);
 }
 
-async function readChain(
-  deps: Deps,
-  { cursors }: BackupHeader,
-  at: Pick<Rescan, 'scratch' | 'running'>,
-): Promise<Rescanned[]> {
+async function readChain(deps: Deps, { cursors }: BackupHeader, at: Pick<Rescan, 'scratch' | 'running'>) {
   const chain: Rescanned[] = [];
   for (const { network } of cursors) if (isNetwork(network)) chain.push(await rescanScratch(deps, { ...at, network }));
   return chain;
@@ -363,12 +349,7 @@ function isSame(read: Rescanned): boolean {
 }
 
 /** `subject` is the time of the backup, as in the audit log entry about its creation. */
-function record(
-  db: Database,
-  { now }: Deps,
-  actor: Actor,
-  { file, good, takenAt, chain }: VerifiedBackupView,
-): Promise<void> {
+function record(db: Database, { now }: Deps, actor: Actor, { file, good, takenAt, chain }: VerifiedBackupView) {
   const detail = { file, good, isChainRead: chain?.some(({ kind }) => kind === 'read') ?? false };
   return db.transaction((tx) => recordAction(tx, actor, now(), 'backup.verified', { subject: takenAt, detail }));
 }

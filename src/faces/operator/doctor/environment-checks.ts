@@ -469,10 +469,7 @@ const proxy = check('proxy', async (look) => {
 
 type Told = NonNullable<Probed['probe']>;
 
-function judgeProxy(
-  { forwarded, isProxyTrusted }: Told,
-  { isDirect, narrow }: { isDirect: boolean; narrow: string },
-): Finding {
+function judgeProxy({ forwarded, isProxyTrusted }: Told, { isDirect, narrow }: { isDirect: boolean; narrow: string }) {
   if (forwarded === 'same' && !isProxyTrusted && isDirect) return good('there is no proxy, and Quittance trusts none');
   if (forwarded === 'none') {
     const fix =

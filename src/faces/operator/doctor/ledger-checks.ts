@@ -221,10 +221,7 @@ const backupVerified = schemaCheck('backup-verified', async (look) => {
 const MOUNT =
   'If this machine made the backup, mount its disk again or find out who deleted it. If another machine made it, run this command there.';
 
-async function readBackup(
-  { settings }: Look,
-  { file, verifiedAt }: { file: string; verifiedAt: string | null },
-): Promise<Finding> {
+async function readBackup({ settings }: Look, { file, verifiedAt }: { file: string; verifiedAt: string | null }) {
   const keyRing = await openKeyRing(settings, { mayCreate: false });
   const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
   const anew = say`Make a new backup now: "${{ command: 'backup' }}". Find out why this backup is not valid.`;

@@ -73,12 +73,7 @@ type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof e
  * projects that the actor may see. If the form that the text seems to have leads to nothing, tries the text as an external id and then
  * searches for it. Throws `NOT_FOUND`.
  */
-export async function findSubject(
-  deps: Deps,
-  actor: Actor,
-  asked: Asked,
-  tell: Scope['tell'] = explainInvoice,
-): Promise<Explanation | Found> {
+export async function findSubject(deps: Deps, actor: Actor, asked: Asked, tell: Scope['tell'] = explainInvoice) {
   const subject = readSubject(asked.text);
   const { answer, projects } = await deps.db.snapshot(async (db) => {
     const isAny = asked.projectId === undefined;
@@ -127,10 +122,7 @@ async function explainForm(scope: Scope, subject: Subject): Promise<Explanation 
   }
 }
 
-async function explainExternalId(
-  { db, projects, now, tell }: Scope,
-  text: string,
-): Promise<Explanation | Found | null> {
+async function explainExternalId({ db, projects, now, tell }: Scope, text: string) {
   // PostgreSQL can't store this character in a text, so no external id can contain it.
   if (text.includes('\u0000')) return null;
   const [found, ...others] = await locateExternalId(db, text, projects);

@@ -10,10 +10,7 @@ export type Candidate = { account: AccountHex; address: TronAddress };
 const BURN_ACCOUNT = '0'.repeat(40);
 
 /** Separates the entries into addresses and problems. Messages repeat a refused text only if it looks like an address. */
-export function readCandidates(
-  entries: readonly AddressEntry[],
-  contracts: readonly AccountHex[],
-): { good: Candidate[]; problems: FieldProblem[] } {
+export function readCandidates(entries: readonly AddressEntry[], contracts: readonly AccountHex[]) {
   const good: Candidate[] = [];
   const problems: FieldProblem[] = [];
   const spread = spotSpreadSecret(entries);

@@ -44,11 +44,7 @@ export function noSuch(prefix: ListedId, id: string): AppError {
 }
 
 /** Reads one of `choices`. Returns `null` if the field is absent. Throws `INVALID_ARGUMENT`. */
-export function readChoice<Choice extends string>(
-  field: string,
-  text: string | undefined,
-  choices: readonly Choice[],
-): Choice | null {
+export function readChoice<Choice extends string>(field: string, text: string | undefined, choices: readonly Choice[]) {
   if (text === undefined) return null;
   const choice = choices.find((each) => each === text);
   if (choice !== undefined) return choice;

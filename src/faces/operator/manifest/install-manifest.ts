@@ -235,11 +235,7 @@ export async function readInForce({ path }: Pick<ManifestSettings, 'path'>): Pro
   }
 }
 
-async function lackOfOrder(
-  { dataDir }: ManifestSettings,
-  now: ManifestFile | null,
-  { manifest, head }: ManifestFile,
-): Promise<string | null> {
+async function lackOfOrder({ dataDir }: ManifestSettings, now: ManifestFile | null, { manifest, head }: ManifestFile) {
   const mark = await readMark(dataDir);
   if (mark.kind === 'invalid') return mark.reason;
   const older = checkMark(mark.mark, { serial: manifest.serial, digest: head.digest });

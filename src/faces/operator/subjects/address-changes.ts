@@ -240,11 +240,7 @@ async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<bool
  * proposed the change, nor the creator of the key that did, nor anyone whom either of them could have made an owner just for this. This
  * restriction doesn't apply to commands on the machine.
  */
-async function findRefusal(
-  { db, now }: { db: Sql; now(): UnixMs },
-  { kind, id, role }: Actor,
-  change: AddressChange,
-): Promise<string | null> {
+async function findRefusal({ db, now }: { db: Sql; now(): UnixMs }, { kind, id, role }: Actor, change: AddressChange) {
   if (change.state !== 'waiting') return 'this change is no longer pending';
   if (kind === 'cli') return null;
   const otherwise = `otherwise the addresses are added at ${toIso(change.dueAt)}`;
@@ -359,11 +355,7 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
 export const operations = [listAddressChanges, confirmAddressChange, withdrawAddressChange, showAddressChange];
 
 /** Every USDT contract, including devnet's fake one and those on the configured networks. None of them is a wallet address. */
-export function usdtContracts({
-  networks,
-}: {
-  networks: Partial<Record<Network, { usdt: AccountHex }>>;
-}): AccountHex[] {
+export function usdtContracts({ networks }: { networks: Partial<Record<Network, { usdt: AccountHex }>> }) {
   return [
     ...[USDT_CONTRACTS.mainnet.account, USDT_CONTRACTS.nile.account, DEVNET_CONTRACTS.usdt, DEVNET_CONTRACTS.fakeUsdt],
     ...Object.values(networks).map(({ usdt }) => usdt),

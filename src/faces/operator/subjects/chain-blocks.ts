@@ -159,11 +159,7 @@ export function describeDifference({ amountMicro, onChain, ...difference }: Diff
 }
 
 /** Compares contiguous blocks with the ledger. The ledger doesn't include transfers from before an address was added. */
-export async function compareBlocks(
-  db: Sql,
-  network: Network,
-  blocks: readonly SolidBlock[],
-): Promise<{ differences: Difference[]; chainCount: number }> {
+export async function compareBlocks(db: Sql, network: Network, blocks: readonly SolidBlock[]) {
   const [first, last] = [blocks[0], blocks.at(-1)];
   if (first === undefined || last === undefined) return { differences: [], chainCount: 0 };
   const chain = await readSides(db, network, blocks);
@@ -455,10 +451,7 @@ async function agree(deps: ReadSolidDeps, read: ReadBlock, nodes: readonly Node[
  * Tries the nodes in order of preference until one returns a valid result. Starts again until `patienceMs` have passed. Throws the last
  * node's error.
  */
-async function fromAnyNode<Result>(
-  deps: VerifiedDeps,
-  read: (node: Node, nodes: readonly Node[]) => Promise<Result>,
-): Promise<Result> {
+async function fromAnyNode<Result>(deps: VerifiedDeps, read: (node: Node, nodes: readonly Node[]) => Promise<Result>) {
   const deadlineMs = performance.now() + deps.patienceMs;
   for (;;) {
     const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));

@@ -414,11 +414,7 @@ const hasRecords = answerOf(
 );
 
 /** Like `selectNetwork`, but also finds a network that was removed from the settings, if it's in the ledger. */
-async function selectRecordedNetwork(
-  db: Sql,
-  configured: readonly Network[],
-  name: string | undefined,
-): Promise<Network> {
+async function selectRecordedNetwork(db: Sql, configured: readonly Network[], name: string | undefined) {
   const isRemoved = name !== undefined && isNetwork(name) && !configured.includes(name);
   return isRemoved && (await hasRecords(db, name)) ? name : selectNetwork(configured, name);
 }

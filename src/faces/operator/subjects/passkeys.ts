@@ -1,11 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import type {
-  AuthenticationResponseJSON,
-  PublicKeyCredentialCreationOptionsJSON,
-  PublicKeyCredentialRequestOptionsJSON,
-  RegistrationResponseJSON,
-} from '@simplewebauthn/server';
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { conflict, notFound } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
@@ -228,11 +223,7 @@ function hasPasskeys({ consoleUrl }: { consoleUrl: string }): boolean {
 }
 
 /** Returns the options for creating a passkey in the browser, or `null` if browsers don't support passkeys for this URL. */
-export async function passkeyCreation(
-  deps: PasskeyDeps,
-  { id, login, name }: Person,
-  purpose: Purpose,
-): Promise<PublicKeyCredentialCreationOptionsJSON | null> {
+export async function passkeyCreation(deps: PasskeyDeps, { id, login, name }: Person, purpose: Purpose) {
   if (!hasPasskeys(deps)) return null;
   return (await load()).generateRegistrationOptions({
     ...{ rpName: 'Quittance', rpID: nameOf(deps.consoleUrl), userName: login, userDisplayName: name },
@@ -245,11 +236,7 @@ export async function passkeyCreation(
 }
 
 /** Returns the options for signing with one of this person's passkeys, or with any person's if `personId` is `null`. */
-export async function passkeyRequest(
-  deps: PasskeyDeps,
-  personId: string | null,
-  purpose: Purpose,
-): Promise<PublicKeyCredentialRequestOptionsJSON | null> {
+export async function passkeyRequest(deps: PasskeyDeps, personId: string | null, purpose: Purpose) {
   const keys = personId === null ? [] : await findPasskeys(deps.db, personId);
   if (!hasPasskeys(deps) || (personId !== null && keys.length === 0)) return null;
   return (await load()).generateAuthenticationOptions({

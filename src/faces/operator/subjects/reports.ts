@@ -185,10 +185,7 @@ function sumsOfPaid({ requestedMicro, lateCount, lateMicro }: PaidDay): Sums {
 }
 
 /** Adds up daily sums by group, in order. */
-function groupBy(
-  parts: readonly (readonly [day: string, sums: Sums])[],
-  groupOf: (day: string) => string,
-): Map<string, Sums> {
+function groupBy(parts: readonly (readonly [day: string, sums: Sums])[], groupOf: (day: string) => string) {
   const groups = new Map<string, Sums>();
   for (const [day, sums] of parts.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) {
     groups.set(groupOf(day), addSums(groups.get(groupOf(day)) ?? NONE, sums));

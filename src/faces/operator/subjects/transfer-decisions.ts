@@ -292,11 +292,7 @@ function refuseChanged(
   refuseAny('CONFLICT', NOTHING, problems);
 }
 
-function refuseAny(
-  code: 'NOT_FOUND' | 'CONFLICT' | 'INVALID_ARGUMENT',
-  message: string,
-  problems: FieldProblem[],
-): void {
+function refuseAny(code: 'NOT_FOUND' | 'CONFLICT' | 'INVALID_ARGUMENT', message: string, problems: FieldProblem[]) {
   if (problems.length > 0) throw new AppError(code, message, { problems });
 }
 

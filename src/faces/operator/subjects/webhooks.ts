@@ -279,10 +279,7 @@ type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
  * Stores an endpoint with its encrypted secret. Returns `false` if the id already exists, and then leaves the existing endpoint unchanged.
  * Doesn't write the audit log.
  */
-export async function addWebhookEndpoint(
-  { db, ...deps }: StoreDeps & { db: Database },
-  endpoint: NewEndpoint,
-): Promise<boolean> {
+export async function addWebhookEndpoint({ db, ...deps }: StoreDeps & { db: Database }, endpoint: NewEndpoint) {
   return db.transaction((tx) => storeEndpoint(tx, deps, endpoint));
 }
 

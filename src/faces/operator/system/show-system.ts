@@ -10,10 +10,7 @@ import { findNewestBackup, findRequestedBackup } from '../backup/backup-director
 export type SettingView = { name: string; value: string | null; isSet: boolean; isSecret: boolean };
 
 /** Shows the settings that the answering process read from its environment when it started. Secrets are never included. */
-export async function showEnvironment(
-  { settings }: { settings: readonly SettingView[] },
-  _actor: Actor,
-): Promise<{ data: SettingView[] }> {
+export async function showEnvironment({ settings }: { settings: readonly SettingView[] }, _actor: Actor) {
   return { data: [...settings] };
 }
 

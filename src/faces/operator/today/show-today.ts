@@ -80,11 +80,7 @@ const HOUR_MS = 3_600_000;
 const AFTER_ALL_MS = 365 * 24 * HOUR_MS;
 
 /** Sums the payments in blocks since `from` by day; a day may appear twice. `today` is when the current day began. */
-async function sumPaidByDay(
-  db: Sql,
-  projectId: string,
-  { from, today }: { from: UnixMs; today: number },
-): Promise<PaidDay[]> {
+async function sumPaidByDay(db: Sql, projectId: string, { from, today }: { from: UnixMs; today: number }) {
   const until = today - HOUR_MS;
   const name = [projectId, until, await countAnnulments(db)].join();
   const before = summed.get(name) ?? (await sumRecorded(db, projectId, { from: from - CLOCK_ERROR_MS, until }, from));
@@ -206,11 +202,7 @@ export async function showToday(deps: Deps, actor: Actor, { projectId }: { proje
 }
 
 /** Counts the addresses in use that aren't signed. Returns `null` if no signatures are required. */
-async function countUnsigned(
-  { db, addressGuard }: Deps,
-  { id: projectId, network }: Project,
-  addressCount: number,
-): Promise<number | null> {
+async function countUnsigned({ db, addressGuard }: Deps, { id: projectId, network }: Project, addressCount: number) {
   if (!addressGuard.isGuarded(network)) return keyMode(network) === 'live' ? addressCount : null;
   const used = (await listAddresses(db, projectId)).filter(({ retiredAt }) => retiredAt === null);
   return used.filter(({ address }) => !addressGuard.vouchesFor({ network, projectId, address })).length;
