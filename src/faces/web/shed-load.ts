@@ -51,10 +51,7 @@ type CountedRequest = FastifyRequest & {
  * Responds to excess requests with `503 OVERLOADED`, before authentication and before a body is read. Register it before every other hook
  * that costs anything.
  */
-export function shedLoad(
-  app: FastifyInstance,
-  { lagMs, requestShare, log, metrics, limits, recognize }: ShedLoadDeps,
-): void {
+export function shedLoad(app: FastifyInstance, { lagMs, requestShare, log, metrics, limits, recognize }: ShedLoadDeps) {
   const gate = createLoadGate({ lagMs, requestShare }, limits);
   beginAtZero(
     metrics.requestsShed,

@@ -197,10 +197,7 @@ function renderFailure({ say }: Words, { why, result }: Extract<GeneralAnswer, {
 const FINAL_AFTER_MS = 60_000;
 
 /** Renders a sentence that says whether the payer may send the money again. They must not while another payment exists, or before the failure is final. */
-function renderNextTry(
-  page: Page,
-  { blockNumber, why, wasSighted }: Extract<LookupAnswer, { code: 'failed' }>,
-): Html | null {
+function renderNextTry(page: Page, { blockNumber, why, wasSighted }: Extract<LookupAnswer, { code: 'failed' }>) {
   const { words, invoice } = page;
   const { say } = words;
   const state = stateOf(page);

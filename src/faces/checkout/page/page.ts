@@ -268,10 +268,7 @@ function titleOf(page: LinkPage, { title, heading, values }: PageLook): string {
   return words.text(title, { amount: asTyped(formatAmount(page.invoice.payableMicro)), merchant });
 }
 
-function renderStatus(
-  { words: { say } }: LinkPage,
-  { state, heading, values, texts, notice, isShownBlind }: PageLook,
-): Html {
+function renderStatus({ words: { say } }: LinkPage, { state, heading, values, texts, notice, isShownBlind }: PageLook) {
   const notices: TextKey[] = [...(notice === null ? [] : [notice]), ...(isShownBlind ? (['blindText'] as const) : [])];
   return html`<h1>${renderIcon(state)}<span>${say(heading, values)}</span></h1>${texts.map((key) => html`<p>${say(key)}</p>`)}${notices.map((key) => html`<p class="notice">${say(key)}</p>`)}`;
 }
@@ -523,10 +520,7 @@ type Example = {
  * Renders the page as a payer who hasn't paid yet sees it, for the people who run the shop. The amounts are made up, the address is invalid
  * and has no QR code, and nothing can be sent. `problem` explains why there's no example. `nonce` allows its style; the page has no script.
  */
-export function renderExample(
-  request: Pick<FastifyRequest, 'query' | 'headers'>,
-  shown: Example | { problem: Html },
-): { html: string; nonce: string } {
+export function renderExample(request: Pick<FastifyRequest, 'query' | 'headers'>, shown: Example | { problem: Html }) {
   const nonce = newNonce();
   const words = wordsOf(chooseLanguage(request).language);
   const isShown = 'brand' in shown;

@@ -56,13 +56,7 @@ export function trimZeros(amount: string): string {
 }
 
 /** Renders nothing on the main network. */
-export function renderTestNotice({
-  words,
-  invoice: { network },
-}: {
-  words: Words;
-  invoice: { network: Network };
-}): Html | null {
+export function renderTestNotice({ words, invoice: { network } }: { words: Words; invoice: { network: Network } }) {
   if (keyMode(network) === 'live') return null;
   return html`<p class="notice">${words.say('testNetwork', { network: NETWORK_NAMES[network] })}</p>
 `;

@@ -157,10 +157,7 @@ function renderNotes(
   return html`${other}${activation === null ? null : renderActivation(activation, addresses.length)}`;
 }
 
-function renderActivation(
-  { checked, neverActivated, contracts, notCheckedBecause }: ActivationView,
-  count: number,
-): Html {
+function renderActivation({ checked, neverActivated, contracts, notCheckedBecause }: ActivationView, count: number) {
   const list = (addresses: readonly string[]) => addresses.map((address) => html` ${ltr(address)}`);
   const danger =
     contracts.length === 0

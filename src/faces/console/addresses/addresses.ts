@@ -259,11 +259,7 @@ type ShownCapacity = {
 };
 
 /** Shows how long the addresses will last for the amounts in use. */
-function renderCapacity(
-  visit: Visit,
-  project: ListedProjectView,
-  { capacity, ofAmount, amount }: ShownCapacity,
-): Html | null {
+function renderCapacity(visit: Visit, project: ListedProjectView, { capacity, ofAmount, amount }: ShownCapacity) {
   if (capacity === null) return null;
   const { daysLeft, freeShare, activeAddresses, policy, maxSurcharge, low, amounts } = capacity;
   const rows = amounts.slice(0, MAX_AMOUNTS);

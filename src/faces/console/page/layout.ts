@@ -47,10 +47,7 @@ export type Page = {
 };
 
 /** Renders a whole page. `visit` is `null` if the visitor is unknown. */
-function renderLayout(
-  visit: Visit | null,
-  { title, main, about = null, beside, said = null, problem = null }: Page,
-): string {
+function renderLayout(visit: Visit | null, { title, main, about = null, beside, said = null, problem = null }: Page) {
   return html`<!doctype html>
 <html lang="en">
 <head>

@@ -156,13 +156,7 @@ export function select(
   return html`<div><label for="${name}">${label}</label><select id="${name}" name="${name}">${list}</select></div>`;
 }
 
-export function field(
-  name: string,
-  label: string,
-  value: string | undefined,
-  more: Html = html``,
-  hint?: string,
-): Html {
+export function field(name: string, label: string, value: string | undefined, more: Html = html``, hint?: string) {
   const described = hint === undefined ? null : html` aria-describedby="${name}-hint"`;
   const below = hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`;
   return html`<div><label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value ?? ''}" autocomplete="off"${described}${more}>${below}</div>`;

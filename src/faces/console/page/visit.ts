@@ -112,11 +112,7 @@ export function readPostedForm<const Name extends string>(
   return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
 }
 
-function readFields<Name extends string>(
-  given: URLSearchParams,
-  names: readonly Name[] | null,
-  most: number,
-): Fields<Name> {
+function readFields<Name extends string>(given: URLSearchParams, names: readonly Name[] | null, most: number) {
   const fields: Fields<Name> = {};
   for (const name of new Set(given.keys())) {
     const known = names === null ? (name as Name) : names.find((each) => each === name);

@@ -50,12 +50,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   };
 }
 
-async function send(
-  deps: ConsoleDeps,
-  asked: Asked,
-  kind: 'csv' | 'json',
-  write: (report: ReportView) => string,
-): Promise<Answer> {
+async function send(deps: ConsoleDeps, asked: Asked, kind: 'csv' | 'json', write: (report: ReportView) => string) {
   const { project, ...given } = readQuery(asked.request, ['project', ...PERIOD]);
   const { projectId } = needProject(asked.visit, project);
   const period = readReportPeriod(given, deps.now());

@@ -100,11 +100,7 @@ function describeManifest(settings: readonly SettingView[]): string {
     : 'unsigned addresses raise an alarm';
 }
 
-function renderBackup(
-  visit: Visit,
-  { backup, backupRequestedAt, asOf }: SystemView,
-  settings: readonly SettingView[],
-): Html {
+function renderBackup(visit: Visit, { backup, backupRequestedAt, asOf }: SystemView, settings: readonly SettingView[]) {
   const ago = (iso: string) => html`${time(iso)} UTC, ${duration(Date.parse(asOf) - Date.parse(iso))} ago`;
   const found =
     backup === null
