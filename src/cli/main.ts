@@ -13,7 +13,6 @@ import {
   JSON_OPTION,
   type Print,
   programOf,
-  type Result,
   runProgram,
   type Surroundings,
   type Terminal,
@@ -63,11 +62,7 @@ Output:
  * Declares every command. Only types are imported here so that showing help stays fast. A subject's commands are loaded with its operations
  * if `isWanted` returns true for their group. All other modules are loaded only when their action runs.
  */
-export async function addCommands(
-  program: Command,
-  terminal: Terminal,
-  isWanted: (group: string) => boolean,
-): Promise<void> {
+export async function addCommands(program: Command, terminal: Terminal, isWanted: (group: string) => boolean) {
   const print: Print = async (result) => terminal.print(await result);
   // `addFirst` adds the commands that the help lists before the group's operations.
   const add = async (
@@ -323,12 +318,7 @@ type Input = {
   [Name in 'isDryRun' | 'isConfirmed']: boolean | undefined;
 };
 
-async function replay(
-  terminal: Terminal,
-  events: readonly string[],
-  input: Input,
-  by: string | undefined,
-): Promise<Result | null> {
+async function replay(terminal: Terminal, events: readonly string[], input: Input, by: string | undefined) {
   const { readReplayedEvents, replayEvents, replayPeriod } = await import(
     '../faces/operator/subjects/delivery-replay.ts'
   );

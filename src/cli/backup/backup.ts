@@ -171,11 +171,7 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
 }
 
 /** Exits with 1 if anything differs, or if no master key authenticates the file. */
-export async function printVerified(
-  terminal: Terminal,
-  file: string,
-  options: OpenOptions & { chain: boolean },
-): Promise<Result> {
+export async function printVerified(terminal: Terminal, file: string, options: OpenOptions & { chain: boolean }) {
   const config = loadConfig(terminal);
   const opening = await readOpening(terminal, config, options);
   const needsOwnUser = config.networks.mainnet !== undefined;

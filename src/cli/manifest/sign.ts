@@ -95,11 +95,7 @@ function describeUnsigned({ file, previous, changes }: Unsigned): string {
   ].join('\n');
 }
 
-async function readPassphrase(
-  terminal: Terminal,
-  { passphraseFile }: PassphraseOption,
-  isNew: boolean,
-): Promise<string> {
+async function readPassphrase(terminal: Terminal, { passphraseFile }: PassphraseOption, isNew: boolean) {
   if (passphraseFile !== undefined) {
     const text = await readFile(passphraseFile, 'utf8').catch((error: NodeJS.ErrnoException) => {
       const reason = `--passphrase-file ${clip(passphraseFile)} cannot be read (${error.code})`;

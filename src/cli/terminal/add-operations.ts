@@ -96,11 +96,7 @@ function commanderOption(member: string, declared: Declared): Option {
 }
 
 /** Runs an operation, locally or on a server, and prints its outcome. */
-export async function runAndPrint(
-  terminal: Terminal,
-  operation: LocalOperation,
-  { input, file, by }: Typed,
-): Promise<Result | null> {
+export async function runAndPrint(terminal: Terminal, operation: LocalOperation, { input, file, by }: Typed) {
   const [{ readParts, runOperation }, { now }] = await Promise.all([
     import('./run-operation.ts'),
     import('./with-database.ts'),

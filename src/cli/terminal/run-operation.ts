@@ -90,11 +90,7 @@ const MAX_BYTES = 10_000_000;
  * Collects addresses from arguments, from standard input (`-`), and from a file. These contain CSV, or one address on each line; empty
  * lines and everything after a `#` are ignored.
  */
-export async function readAddressList(
-  args: readonly string[],
-  file: string | undefined,
-  stdin: NodeJS.ReadableStream,
-): Promise<AddressEntry[]> {
+export async function readAddressList(args: readonly string[], file: string | undefined, stdin: NodeJS.ReadableStream) {
   const entries: AddressEntry[] = [];
   const typed = args.filter((arg) => arg !== '-');
   typed.forEach((text, index) => {

@@ -208,11 +208,7 @@ type Run = {
 };
 
 /** Returns the position to begin at, and whether an earlier run ended there. */
-async function begin({
-  settings: { after },
-  feed,
-  state,
-}: Run): Promise<{ cursor: string | null; isResumed: boolean }> {
+async function begin({ settings: { after }, feed, state }: Run) {
   const kept = after === null ? await state.read() : undefined;
   if (kept !== undefined) return { cursor: kept, isResumed: true };
   const named = after?.kind === 'event' ? after.id : null;
@@ -224,10 +220,7 @@ async function begin({
   return { cursor, isResumed: false };
 }
 
-async function follow(
-  run: Run,
-  { cursor: start, isResumed }: { cursor: string | null; isResumed: boolean },
-): Promise<void> {
+async function follow(run: Run, { cursor: start, isResumed }: { cursor: string | null; isResumed: boolean }) {
   const { control, settings, state } = run;
   let cursor = start;
   for (let isFirst = true; ; isFirst = false) {

@@ -72,10 +72,7 @@ function unknownName({ isOfKey }: Sandbox, name: string): AppError {
 }
 
 /** Creates an invoice in the project. Returns its id, or the refusal. Throws `SANDBOX_NOT_RUNNING`. */
-export async function orderInvoice(
-  sandbox: Sandbox,
-  { amount, externalId }: { amount: string; externalId: string },
-): Promise<{ status: number; invoiceId?: string; detail?: string }> {
+export async function orderInvoice(sandbox: Sandbox, { amount, externalId }: { amount: string; externalId: string }) {
   const body = JSON.stringify({ amount, asset: 'USDT', network: 'TRON', externalId });
   const headers = { 'Idempotency-Key': randomUUID(), 'Content-Type': 'application/json' };
   const { baseUrl, apiKey } = sandbox;

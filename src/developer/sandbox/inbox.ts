@@ -68,12 +68,7 @@ const MAX_TYPE_CHARS = 100;
 const COMPACT_AFTER_LINES = 4000;
 const SHOWN_HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'webhook-protocol', 'user-agent'];
 
-async function handle(
-  options: InboxOptions,
-  store: Store,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function handle(options: InboxOptions, store: Store, request: IncomingMessage, response: ServerResponse) {
   const foreign = foreignRequest(request, options.host);
   if (foreign !== null) return answer(response, 403, { error: foreign });
   const url = new URL(request.url ?? '/', 'http://inbox');

@@ -95,12 +95,7 @@ async function findHit(
 }
 
 /** Sends a scenario's transfers without waiting for the result. Throws the errors of `sendOnDevnet`. */
-export async function sendPayment(
-  sandbox: Sandbox,
-  scenario: Scenario,
-  invoice: Payable,
-  second: Payable | null,
-): Promise<ScenarioResult> {
+export async function sendPayment(sandbox: Sandbox, scenario: Scenario, invoice: Payable, second: Payable | null) {
   const toTarget = ({ address, payableMicro }: Payable) => ({ address, amountMicro: payableMicro });
   return sendOnDevnet(createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey }), {
     scenario,

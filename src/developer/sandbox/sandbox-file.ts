@@ -99,10 +99,7 @@ export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
 };
 
 /** Runs `work` with the running sandbox of a data directory. Throws `SANDBOX_NOT_RUNNING`. */
-export async function withSandbox<Output>(
-  dataDir: string,
-  work: (sandbox: Sandbox) => Promise<Output>,
-): Promise<Output> {
+export async function withSandbox<Output>(dataDir: string, work: (sandbox: Sandbox) => Promise<Output>) {
   const file = await readSandboxFile(dataDir);
   const projectUuid = decodeId('prj', file.projectId);
   if (projectUuid === null) throw new Error(`not a project id: ${file.projectId}`);

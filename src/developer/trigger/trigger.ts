@@ -160,10 +160,7 @@ const FEE_SUN = 100_000_000n;
 const POLL_MS = 200;
 
 /** Sends money to an address of its own, sends it back from there, and links the two transfers. */
-async function refundTransfer(
-  sandbox: Sandbox,
-  { until, signal }: { until: Until; signal: AbortSignal },
-): Promise<FeedEvent> {
+async function refundTransfer(sandbox: Sandbox, { until, signal }: { until: Until; signal: AbortSignal }) {
   const { usdtContract: contract } = sandbox;
   const payer = createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey });
   // Addresses are never deleted, so one is enough: the payer's key always gives the same one.

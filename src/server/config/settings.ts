@@ -156,10 +156,7 @@ function oneOf<const Value extends string, Fallback extends Value | undefined>(
 }
 
 /** `problemOf` returns the problem and its fix, or `null`. */
-function text<Fallback extends string | undefined>(
-  fallback: Fallback,
-  problemOf: (text: string) => string | null,
-): Setting<string | Fallback> {
+function text<Fallback extends string | undefined>(fallback: Fallback, problemOf: (text: string) => string | null) {
   return single<string | Fallback>(fallback, (value) => problemOf(value) ?? { value });
 }
 

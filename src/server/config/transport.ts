@@ -43,10 +43,7 @@ const AT_STAKE: readonly Variable[] = [
 ];
 
 /** Finds the Node.js variable that makes every TLS connection in the process accept any certificate. */
-export function certificateProblems(
-  env: NodeJS.ProcessEnv,
-  { present }: { present: ReadonlySet<Variable> },
-): { variable: string; message: string }[] {
+export function certificateProblems(env: NodeJS.ProcessEnv, { present }: { present: ReadonlySet<Variable> }) {
   const variable = 'NODE_TLS_REJECT_UNAUTHORIZED';
   const isAtStake = AT_STAKE.some((each) => present.has(each));
   if (env[variable] !== '0' || !isAtStake) return [];
