@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DAY_MS } from '../../src/core/domain/capacity.ts';
 import { formatAmount, microUsdt } from '../../src/core/domain/money.ts';
-import { unixMs } from '../../src/core/domain/time.ts';
+import { DAY_MS, unixMs } from '../../src/core/domain/time.ts';
 import { commandActor } from '../../src/faces/operator/actor.ts';
 import { dayOf } from '../../src/faces/operator/subjects/reports.ts';
 import { exportTransfers, readSelection } from '../../src/faces/operator/subjects/transfer-export.ts';

@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DAY_MS } from '../../src/core/domain/capacity.ts';
 import { formatAmount, type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
-import { toIso, type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import { DAY_MS, toIso, type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import { applySolidBlocks } from '../../src/core/payments/record-transfers.ts';
 import { findCursor } from '../../src/core/store/chain/cursor.ts';
 import { findInvoicePayment } from '../../src/core/store/ledger/payments.ts';

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { expect, test } from 'vitest';
-import { DAY_MS } from '../../src/core/domain/capacity.ts';
 import { uuidV7 } from '../../src/core/domain/ids.ts';
 import { type MicroUsdt, microUsdt } from '../../src/core/domain/money.ts';
 import { codeWords, type Policy, wordRange } from '../../src/core/domain/policy.ts';
-import { type UnixMs, unixMs } from '../../src/core/domain/time.ts';
+import { DAY_MS, type UnixMs, unixMs } from '../../src/core/domain/time.ts';
 import { findCapacityProject, findRecentUse, measureCapacity } from '../../src/core/payments/measure-capacity.ts';
 import { insertAddress } from '../../src/core/store/ledger/addresses.ts';
 import { saveProject } from '../../src/core/store/ledger/projects.ts';

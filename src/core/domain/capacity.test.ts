@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AmountUse, addressNeed, byUrgency, DAY_MS, forecastCapacity } from './capacity.ts';
+import { type AmountUse, addressNeed, byUrgency, forecastCapacity } from './capacity.ts';
 import { microUsdt } from './money.ts';
 import { countPayable, type Policy, payableRange } from './policy.ts';
-import { type UnixMs, unixMs } from './time.ts';
+import { DAY_MS, type UnixMs, unixMs } from './time.ts';
 
 const NOW = unixMs(Date.UTC(2026, 8, 30));
 const HOUR_MS = 3_600_000;

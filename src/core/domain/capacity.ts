@@ -1,6 +1,6 @@
 import { type MicroUsdt, microUsdt } from './money.ts';
 import { countPayable, POLICIES, type Policy, payableRange, surchargeOf, TAIL_DECIMALS } from './policy.ts';
-import type { UnixMs } from './time.ts';
+import { DAY_MS, type UnixMs } from './time.ts';
 
 /**
  * Usage data to forecast how long the free payable amounts for one requested amount will last. A reserved amount is never freed, so the
@@ -31,7 +31,6 @@ export type Forecast = {
   isLow: boolean;
 };
 
-export const DAY_MS = 86_400_000;
 /** Operators are notified below these limits, which still leave enough time to create addresses in a wallet. */
 export const LOW_PERCENT = 20n;
 export const LOW_DAYS = 14;

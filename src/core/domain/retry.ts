@@ -1,4 +1,4 @@
-import { type UnixMs, unixMs } from './time.ts';
+import { DAY_MS, type UnixMs, unixMs } from './time.ts';
 
 /**
  * The delays before the webhook attempts, in seconds: 12 attempts over a little more than 75 hours, as in Standard Webhooks. They are close
@@ -71,7 +71,6 @@ export const OPEN_AFTER_FAILURES = 5;
 /** The database's limit for the counter. */
 const MOST_FAILURES = 1_000_000;
 
-const DAY_MS = 24 * 3600 * 1000;
 /**
  * After a failure the circuit stays open for a twentieth of the time that the endpoint has been failing, within these limits. So Quittance
  * notices a restarted endpoint within a second, and a dead one costs only twelve attempts an hour.

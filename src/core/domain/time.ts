@@ -1,6 +1,8 @@
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type UnixMs = number & { readonly __unit: 'unix-ms' };
 
+export const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000] as const;
+
 /** Marks a non-negative integer number of milliseconds as a time. Throws for anything else. */
 export function unixMs(value: number): UnixMs {
   if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not a time in milliseconds: ${value}`);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_UNPAID_LIMITS, isUnderLimits, MINUTE_MS, tightest, UNPAID_MS, type UnpaidLimits } from './unpaid.ts';
+import { MINUTE_MS } from './time.ts';
+import { DEFAULT_UNPAID_LIMITS, isUnderLimits, tightest, UNPAID_MS, type UnpaidLimits } from './unpaid.ts';
 
 describe('the tightest limit', () => {
   const LIMITS = { maxUnpaid: 10, maxUnpaidPerMinute: 5 };

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from './time.ts';
 /**
  * Limits on a project's unpaid invoices. Reservations are permanent, so without limits an attacker who makes a shop create orders could use
  * up an amount. Unpaid means neither PAID nor CONFIRMING. `null` means no limit.
@@ -18,7 +19,6 @@ export type UnpaidLimits = {
  */
 export const DEFAULT_UNPAID_LIMITS = { maxUnpaid: 600, maxUnpaidPerMinute: 120 } as const satisfies UnpaidLimits;
 
-export const MINUTE_MS = 60_000;
 /**
  * This period is the same for all projects, whatever their invoice lifetime. If the limit counted only waiting invoices, it would have no
  * effect on projects with a short lifetime, and would stop honest shops with a long one.

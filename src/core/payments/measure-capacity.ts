@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { byUrgency, DAY_MS, type Forecast, forecastCapacity, LOW_PERCENT } from '../domain/capacity.ts';
+import { byUrgency, type Forecast, forecastCapacity, LOW_PERCENT } from '../domain/capacity.ts';
 import { encodeId, firstIdOf } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { countPayable, type Policy, payableRange, type WordRange } from '../domain/policy.ts';
-import { type UnixMs, unixMs } from '../domain/time.ts';
+import { DAY_MS, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Loop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { endAlarm, tellAlarm } from '../store/chain/alarms.ts';

@@ -1,10 +1,9 @@
 import { decodeId, firstIdOf } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { MINUTE_MS, type UnixMs } from '../domain/time.ts';
 import {
   DEFAULT_UNPAID_LIMITS,
   isUnderLimits,
-  MINUTE_MS,
   tightest,
   UNPAID_MS,
   type UnpaidLimits,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { DAY_MS } from '../domain/capacity.ts';
 import { NETWORKS } from '../domain/network.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { DAY_MS, type UnixMs } from '../domain/time.ts';
 import type { Loop } from '../runtime/loop.ts';
 import {
   type AuditHead,

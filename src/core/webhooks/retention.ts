@@ -1,5 +1,5 @@
 import { NIL_UUID } from '../domain/ids.ts';
-import { type UnixMs, unixMs } from '../domain/time.ts';
+import { HOUR_MS, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
@@ -7,7 +7,6 @@ import type { Database } from '../store/db/database.ts';
 import { answerOf } from '../store/db/rows-of.ts';
 import { count } from '../store/db/statement.ts';
 
-const HOUR_MS = 3_600_000;
 /** A statement that deletes this many takes about ten milliseconds. */
 const BATCH = 1000;
 /** With this limit, a million deliveries are deleted per hour. If there are more, the rest is deleted in later hours. */

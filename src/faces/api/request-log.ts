@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { timeOfId } from '../../core/domain/ids.ts';
-import { type UnixMs, unixMs } from '../../core/domain/time.ts';
+import { HOUR_MS, type UnixMs, unixMs } from '../../core/domain/time.ts';
 import { createLogThrottle, type Logger } from '../../core/runtime/log.ts';
 import { type Loop, startLoop } from '../../core/runtime/loop.ts';
 import { beginAtZero, type Metrics } from '../../core/runtime/metrics.ts';
@@ -27,7 +27,6 @@ type Deps = {
 };
 
 const KEPT_MS = 30 * 86_400_000;
-const HOUR_MS = 3_600_000;
 /** Each try may wait several seconds for a lock, and holds up the readers of a partition meanwhile. */
 const FORGET_RETRY_MS = 600_000;
 const PAUSE_MS = 1000;

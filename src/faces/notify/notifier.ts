@@ -3,7 +3,7 @@ import { alarmRow } from '../../core/domain/alarm-kinds.ts';
 import { encodeId, uuidV7 } from '../../core/domain/ids.ts';
 import { asSum, formatAmount, microUsdt } from '../../core/domain/money.ts';
 import { NETWORKS, type Network } from '../../core/domain/network.ts';
-import { toIso, type UnixMs, unixMs } from '../../core/domain/time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS, toIso, type UnixMs, unixMs } from '../../core/domain/time.ts';
 import type { KeyRing } from '../../core/runtime/key-ring.ts';
 import type { Logger } from '../../core/runtime/log.ts';
 import { backoffMs, type Loop, type LoopHealth, startLoop } from '../../core/runtime/loop.ts';
@@ -69,7 +69,6 @@ const LEASE = 'notifier';
 /** A process releases the lease when it stops. After a crash, another process takes over after this time. */
 const LEASE_MS = 10_000;
 const TIDY_MS = 60_000;
-const HOUR_MS = 3_600_000;
 /** Older news does more harm than good. */
 const GIVE_UP_MS = 24 * HOUR_MS;
 const KEEP_MS = 30 * 24 * HOUR_MS;
@@ -172,8 +171,6 @@ function describe({ kind, name, failingSince, lastError }: NotifyChannel, id: st
 
 /** `count` counts the news of a round, which are sent in this order. */
 type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array; count(): number };
-
-const DAY_MS = 86_400_000;
 
 /**
  * Adds each channel's news to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end gets
@@ -475,7 +472,6 @@ type Pace = ReturnType<typeof createChannelPace>;
 
 /** Occasional notifications are sent one by one. A burst is sent as one digest every 15 s, so each alarm still arrives within a minute. */
 const SINGLES_PER_MINUTE = 5;
-const MINUTE_MS = 60_000;
 const BETWEEN_DIGESTS_MS = 15_000;
 
 /** Limits one channel's messages. `elapsedMs` is a monotonic clock. */

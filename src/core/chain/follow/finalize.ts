@@ -1,6 +1,6 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { retryableError } from '../../domain/errors.ts';
-import type { UnixMs } from '../../domain/time.ts';
+import { DAY_MS, HOUR_MS, type UnixMs } from '../../domain/time.ts';
 import { applyContractEvents } from '../../payments/contract-states.ts';
 import { applySolidBlocks } from '../../payments/record-transfers.ts';
 import type { Watching } from '../../payments/watching.ts';
@@ -167,7 +167,6 @@ function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named
 const MOST_ASKS = 1;
 const LEAST_ASKS = 0.3;
 const BLOCK_REQUESTS = 2.4;
-const DAY_MS = 24 * 60 * 60_000;
 
 /**
  * Returns how many requests per block may be spent on asking for the newest irreversible block, so that the first asked node's daily limit
@@ -194,7 +193,6 @@ export const BATCH_BLOCKS = 60;
  */
 const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;
-const HOUR_MS = 3_600_000;
 
 /**
  * Counts the blocks that were recorded without proof from a header since the follower last loaded its state from the database. `inARow` is

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { retryableError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { NodeSpec } from '../../domain/node.ts';
-import type { UnixMs } from '../../domain/time.ts';
+import { DAY_MS, type UnixMs } from '../../domain/time.ts';
 import { createSemaphore } from '../../runtime/concurrency.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -210,7 +210,6 @@ function createRecord(options: NodeLineOptions) {
 /** A failing node is logged at the start of a series of failures and then at this interval, so that an outage doesn't fill the disk. */
 const REPEAT_LOG_MS = 60_000;
 const BUDGET_WARNING_SHARE = 0.8;
-const DAY_MS = 24 * 60 * 60_000;
 
 const SUBSTITUTES = { logs: 'infos', ranges: 'single blocks', bytes: 'JSON' } as const;
 

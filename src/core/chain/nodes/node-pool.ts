@@ -4,7 +4,7 @@ import type { ShownHeader } from '@quittance/tron/shown-block';
 import { retryableError } from '../../domain/errors.ts';
 import { nodesVariable } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
-import type { UnixMs } from '../../domain/time.ts';
+import { DAY_MS, type UnixMs } from '../../domain/time.ts';
 import { createSemaphore, unlessAborted } from '../../runtime/concurrency.ts';
 import { backoffMs } from '../../runtime/loop.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
@@ -315,7 +315,6 @@ const AT_ONCE = 2;
 const REST_MS = 50;
 /** No user is waiting for the answer, so the timeout can be as long as if there were only one node. */
 const TIMEOUT_MS = 10_000;
-const DAY_MS = 24 * 60 * 60_000;
 /** Following a chain takes 75,000 requests per day, and payers' lookups take at most 17,340. */
 const NEEDED_A_DAY = 92_340;
 

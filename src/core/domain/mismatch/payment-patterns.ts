@@ -1,5 +1,5 @@
 import { absolute } from '../money.ts';
-import type { UnixMs } from '../time.ts';
+import { DAY_MS, type UnixMs } from '../time.ts';
 import { asked, exactly, type Finding, hasTail, type Sibling, type Slip, type Suspect, shortly } from './finding.ts';
 
 const OTHER_ADDRESS_PRIOR = 0.05;
@@ -16,7 +16,6 @@ const FRACTIONS = [
   { parts: 4n, name: 'a quarter', weight: 0.2 },
 ] as const;
 
-const DAY_MS = 86_400_000;
 /** Parts of one payment arrive within two days of each other. */
 const SIBLINGS_WITHIN_MS = 2 * DAY_MS;
 /** When looking for three parts, Quittance considers at most this many other transfers, which form 45 pairs. */

@@ -1,6 +1,6 @@
 import type { Cause, NearInvoice } from '../mismatch.ts';
 import { absolute } from '../money.ts';
-import type { UnixMs } from '../time.ts';
+import { HOUR_MS, type UnixMs } from '../time.ts';
 import { feeDeducted, overpaid } from './fee-errors.ts';
 import {
   exactly,
@@ -208,7 +208,6 @@ export function toNear(invoice: Suspect, amountMicro: bigint): NearInvoice {
   return { id, externalId, status, payableMicro, differenceMicro: amountMicro - payableMicro };
 }
 
-const HOUR_MS = 3_600_000;
 /**
  * Returns from 0 to 1 how plausible it is that a transfer at this time was meant for this invoice, whatever its amount. An invoice that
  * didn't exist yet can't have been meant. An open invoice is likelier than an expired one, and an expired one is likelier than a paid one.

@@ -5,7 +5,7 @@ import { AppError } from '../../domain/errors.ts';
 import { encodeId, firstIdOf, type IdPrefix, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
 import type { RecordedAction } from '../../domain/recorded-action.ts';
-import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { DAY_MS, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { findActionsOn, findActionsSince, findAuditHead, type OperatorAction } from '../../store/access/audit-log.ts';
@@ -151,7 +151,6 @@ function lastPage({ seen }: Keeping, subject: Listed): number {
   return seen.get(subject)?.number ?? 0;
 }
 
-const DAY_MS = 86_400_000;
 /** The longest pause between two attempts is a day and a half. */
 const LONGEST_MS = 2 * DAY_MS;
 /** A larger difference between the processes' clocks would raise an alarm. */

@@ -18,7 +18,7 @@ import { isLocalNetwork } from '../../../core/domain/network.ts';
 import { codeWords, wordRange } from '../../../core/domain/policy.ts';
 import type { ResolutionKind } from '../../../core/domain/resolution.ts';
 import { MAX_ATTEMPTS } from '../../../core/domain/retry.ts';
-import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, MINUTE_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { findCursor } from '../../../core/store/chain/cursor.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf, commandOf } from '../../../core/store/db/rows-of.ts';
@@ -39,7 +39,6 @@ import type { Actor } from '../../../faces/operator/actor.ts';
 import { createProject } from '../../../faces/operator/subjects/projects.ts';
 import { addEndpoint } from '../../../faces/operator/subjects/webhooks.ts';
 
-const DAY_MS = 86_400_000;
 /** More invoices would take an hour. */
 export const MOST_FILLED = 1_000_000;
 /** The orders in one transaction: about ten thousand rows, which take a second or two. */
@@ -414,7 +413,6 @@ type StoryTransfer = { kind: 'matched' | 'duplicate' | 'unmatched'; amountMicro:
 /** The outcome of an order, and the transfers for it. */
 type Story = { status: 'PAID' | 'EXPIRED'; transfers: StoryTransfer[] };
 
-const MINUTE_MS = 60_000;
 const LIFETIME_MS = 30 * MINUTE_MS;
 
 /** The outcomes of a hundred orders. A real shop has similar shares, but fewer of the rare outcomes. */

@@ -1,5 +1,6 @@
 import { AppError } from '../../../core/domain/errors.ts';
 import { EVENT_TYPES } from '../../../core/domain/event.ts';
+import { DAY_MS } from '../../../core/domain/time.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { readChoice } from '../../operator/input/readers.ts';
 import { type AdapterView, listAdapters } from '../../operator/subjects/adapters.ts';
@@ -160,8 +161,6 @@ async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
     return replayPage(visit, project, { ...shown, problem: describeMistake(error, { status: 'Which' }) });
   }
 }
-
-const DAY_MS = 86_400_000;
 
 function givenOf({ endpointId: endpoint }: { endpointId: string }, filled: Filled, isDryRun: boolean) {
   const { from = '', to, status } = filled;

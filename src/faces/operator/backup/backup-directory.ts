@@ -4,7 +4,7 @@ import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { RecordedAction } from '../../../core/domain/recorded-action.ts';
-import { toIso, type UnixMs } from '../../../core/domain/time.ts';
+import { HOUR_MS, toIso, type UnixMs } from '../../../core/domain/time.ts';
 import { syncDirectory, writePrivateFile } from '../../../core/runtime/private-file.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf } from '../../../core/store/db/rows-of.ts';
@@ -115,7 +115,6 @@ async function digestOf(path: string): Promise<string> {
 /** Clocks differ by less than this. If a file's date is further in the future, its age isn't known. */
 const MOST_AHEAD_MS = 300_000;
 
-const HOUR_MS = 3_600_000;
 /** One day, plus two hours for the backup itself and for restarting a service that had stopped. */
 const LEAST_LIMIT_MS = 26 * HOUR_MS;
 const GRACE_MS = 2 * HOUR_MS;

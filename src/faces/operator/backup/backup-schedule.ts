@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AlarmKind } from '../../../core/domain/alarm-kinds.ts';
-import type { UnixMs } from '../../../core/domain/time.ts';
+import { HOUR_MS, type UnixMs } from '../../../core/domain/time.ts';
 import { type Leading, loopWhileLeading, whileLeading } from '../../../core/payments/watching.ts';
 import { unlessAborted } from '../../../core/runtime/concurrency.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
@@ -24,7 +24,6 @@ import { createAgePair, pairOfMasterKey } from './backup-read.ts';
 import { createBackup } from './create-backup.ts';
 import { verifyBackup, withScratch } from './verify-backup.ts';
 
-const HOUR_MS = 3_600_000;
 const LOOK_MS = 30_000;
 /** How long to wait after a failed backup. A full disk either has free space again by then, or needs a person. */
 const RETRY_MS = 600_000;

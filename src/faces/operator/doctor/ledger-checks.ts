@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { AppError } from '../../../core/domain/errors.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { NETWORKS } from '../../../core/domain/network.ts';
-import { toIso } from '../../../core/domain/time.ts';
+import { DAY_MS, toIso } from '../../../core/domain/time.ts';
 import { createAddressGuard } from '../../../core/payments/manifest/address-guard.ts';
 import { readInstalled } from '../../../core/payments/manifest/read-installed.ts';
 import { openKeyRing } from '../../../core/runtime/open-key-ring.ts';

@@ -6,6 +6,7 @@ import { adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
 import { say } from '../../../core/domain/message.ts';
 import { isLocalNetwork, keyMode, NETWORKS, type Network, nodesVariable } from '../../../core/domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../../core/domain/node.ts';
+import { DAY_MS } from '../../../core/domain/time.ts';
 import { findWatchedNetworks } from '../../../core/payments/watched-networks.ts';
 import { reasonOf } from '../../../core/runtime/reason-of.ts';
 import { findGenesisId } from '../../../core/store/chain/cursor.ts';
@@ -215,7 +216,6 @@ const nodesBudget = check('nodes-budget', async (look) => {
   }
   return worstOf(findings, noNodes(look));
 });
-const DAY_MS = 86_400_000;
 
 type Budget = { network: Network; origin: string; used: number; most: number };
 

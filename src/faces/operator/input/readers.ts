@@ -4,7 +4,7 @@ import { AppError, type FieldProblem, invalidArgument, notFound } from '../../..
 import { decodeId, type IdPrefix } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { noteProblem } from '../../../core/domain/resolution.ts';
-import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseSecret } from '../../../core/webhooks/sign.ts';
 import { clip, detectSecret, detectSecretInNote, FieldError, fieldProblem } from './problems.ts';
 
@@ -308,8 +308,6 @@ export function readReason(text: string | undefined): string {
   if (reason !== '') return reason;
   throw new FieldError('reason', 'is missing: enter a reason, which is recorded permanently');
 }
-
-const DAY_MS = 86_400_000;
 
 /** Reads a period between two days or times. It includes the day `to`. Throws `INVALID_ARGUMENT`. */
 export function readPeriod({ from, to }: { from?: string | undefined; to?: string | undefined }) {

@@ -11,7 +11,7 @@ import {
 import { lackOfSignatures } from '../../../core/domain/manifest/manifest-signature.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { keyMode, type Network } from '../../../core/domain/network.ts';
-import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import {
   checkMark,
   type InstalledManifest,
@@ -50,8 +50,6 @@ type DraftInput = {
   settings: Partial<Pick<ProjectEntry, 'policy' | 'maxSurcharge'>>;
   left: readonly string[];
 };
-
-const DAY_MS = 86_400_000;
 
 /** Writes a draft from the database's current state, for a person to review and sign. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
 export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }, input: DraftInput) {

@@ -1,12 +1,11 @@
 import type { AccountHex, TronAddress } from '@quittance/tron/address';
 import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '@quittance/tron/usdt';
-import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { type AppError, conflict, invalidArgument } from '../../../core/domain/errors.ts';
 import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, type Policy } from '../../../core/domain/policy.ts';
-import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import {
   type AddressChange,
   applyAddressChange,

@@ -3,7 +3,7 @@ import { type EventType, REPLAYED_TYPES } from '../../../core/domain/event.ts';
 import { encodeId } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
 import { MAX_ATTEMPTS } from '../../../core/domain/retry.ts';
-import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { rowsOf } from '../../../core/store/db/rows-of.ts';
@@ -222,8 +222,6 @@ function exhaustedText(count: number): string {
 
 const waitNote = (id: string) =>
   say`${id} is disabled, so the events wait until you run "${{ command: 'webhook enable', args: [id] }}"`;
-
-const DAY_MS = 86_400_000;
 
 /** Old finished deliveries are deleted, so their events would look as if they had never been planned. */
 function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void {

@@ -1,8 +1,7 @@
 import { formatSigned } from '../../../core/chain/reconcile.ts';
-import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { encodeId, firstIdOf } from '../../../core/domain/ids.ts';
 import { say } from '../../../core/domain/message.ts';
-import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, HOUR_MS, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
 import { type Static, Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
@@ -226,7 +225,6 @@ type Kept = Pick<Openings, 'compared' | 'annulled'> & {
 const memories = new WeakMap<Database, Map<string, Kept>>();
 /** The maximum number of projects to keep. Ten years in one project are about 15,000 sums. */
 const MAX_KEPT = 50;
-const HOUR_MS = 3_600_000;
 
 /** Reads a report's daily sums: all transfers in and out, and payments for at least the period. */
 async function readSums(db: Database, tx: Sql, projectId: string, period: ReportPeriod, now: UnixMs) {

@@ -5,7 +5,7 @@ import { encodeId, uuidV7 } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import type { Network } from '../../../core/domain/network.ts';
 import { OPEN_AFTER_FAILURES } from '../../../core/domain/retry.ts';
-import { type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { parseUrl } from '../../../core/domain/url.ts';
 import type { KeyRing } from '../../../core/runtime/key-ring.ts';
 import { openKeyRing } from '../../../core/runtime/open-key-ring.ts';
@@ -443,8 +443,6 @@ const findActivity = rowsOf(
      order by a.attempted_at desc limit 1) last on true`,
   (endpointIds: readonly string[]) => [endpointIds],
 );
-
-const DAY_MS = 86_400_000;
 
 /**
  * Shows an endpoint's health, the results of its deliveries in the last 24 hours, and its signing secrets' fingerprints. Throws

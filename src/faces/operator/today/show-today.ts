@@ -1,10 +1,9 @@
 import { type AlarmKind, adviceOn, alarmRow } from '../../../core/domain/alarm-kinds.ts';
-import { DAY_MS } from '../../../core/domain/capacity.ts';
 import { firstIdOf } from '../../../core/domain/ids.ts';
 import { say, type Text } from '../../../core/domain/message.ts';
 import { asSum, formatAmount, microUsdt } from '../../../core/domain/money.ts';
 import { keyMode } from '../../../core/domain/network.ts';
-import { toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { DAY_MS, HOUR_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { answerOf, rowsOf } from '../../../core/store/db/rows-of.ts';
@@ -76,7 +75,6 @@ type PaidDay = Awaited<ReturnType<typeof sumRecorded>>[number];
  */
 const summed = new Map<string, PaidDay[]>();
 const MAX_SUMMED = 100;
-const HOUR_MS = 3_600_000;
 const AFTER_ALL_MS = 365 * 24 * HOUR_MS;
 
 /** Sums the payments in blocks since `from` by day; a day may appear twice. `today` is when the current day began. */
