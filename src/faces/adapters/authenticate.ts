@@ -91,11 +91,7 @@ export async function findEnabled({ db, now }: AdapterDeps, request: KnownReques
   return { adapter, rule };
 }
 
-async function findOpened(
-  deps: AdapterDeps,
-  request: FastifyRequest,
-  kinds: readonly AdapterKind[],
-): Promise<Admitted | null> {
+async function findOpened(deps: AdapterDeps, request: FastifyRequest, kinds: readonly AdapterKind[]) {
   const { db, keyRing, now } = deps;
   const found = await findEnabled(deps, request, kinds);
   if (found === null) return null;

@@ -215,7 +215,7 @@ export async function writeTables(
   return rowCounts;
 }
 
-async function* compressed(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* compressed(source: AsyncIterable<Buffer>) {
   const gzip = createGzip({ level: COMPRESSION_LEVEL });
   const compressing = pipeline(Readable.from(source, { objectMode: false }), gzip);
   // Reading from `gzip` below throws the same error.
@@ -252,10 +252,7 @@ const findEncryptionKeys = answerOf(
   (rows) => rows.map(({ id }) => id),
 );
 
-async function readHeader(
-  session: BackupSession,
-  { release, now }: { release: string; now: UnixMs },
-): Promise<BackupHeader> {
+async function readHeader(session: BackupSession, { release, now }: { release: string; now: UnixMs }) {
   const identity = await findLedgerIdentity(session);
   const totals = await sumLedger(session);
   return {
@@ -277,7 +274,7 @@ async function* encodeAll(
   header: BackupHeader,
   tables: readonly BackupTable[],
   rowCounts: Record<string, number>,
-): AsyncGenerator<Buffer> {
+) {
   const encode = (frame: Frame) => Buffer.concat(encodeFrame(frame));
   yield encode({ type: 'h', header });
   for (const table of tables) {

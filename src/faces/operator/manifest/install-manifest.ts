@@ -103,12 +103,7 @@ function requireDrafted(projects: readonly Project[], input: DraftInput): void {
   throw invalidArgument`nothing was drafted, because ${projectId} is on ${project.network}, but the draft is for ${namesOf(input)}: add ${{ field: 'network' }} ${project.network}`;
 }
 
-async function draftProject(
-  db: Database,
-  project: Project,
-  input: DraftInput,
-  warnings: string[],
-): Promise<ProjectEntry> {
+async function draftProject(db: Database, project: Project, input: DraftInput, warnings: string[]) {
   const id = encodeId('prj', project.id);
   const left = new Set(input.left);
   const stored = (await listAll(db, project.id)).filter(({ address }) => !left.has(address));

@@ -148,8 +148,6 @@ function publicKeyOf(seed: Uint8Array): string {
 /** A draft that has been reviewed and is about to be signed. */
 export type Unsigned = { file: ManifestFile; previous: ManifestFile | null; changes: string[] };
 
-type SignedView = { file: string; serial: number; digest: string; signers: string[] };
-
 /**
  * Reads a draft and lists its changes. `previous` is the path of the signer's own copy of the last signed manifest; without it, everything
  * counts as new. Needs neither the database nor the network. Throws `NOT_FOUND` or `MANIFEST_REFUSED`.
@@ -168,7 +166,7 @@ export async function readUnsigned(draft: string, previous: string | undefined):
 }
 
 /** Signs a reviewed draft and writes it with its existing signatures. Throws `CONFLICT` or `INVALID_ARGUMENT`. */
-export async function signManifest({ file }: Unsigned, path: string, key: KeyFile): Promise<SignedView> {
+export async function signManifest({ file }: Unsigned, path: string, key: KeyFile) {
   return write(path, file, signHead(file.head.text, await openSigningKey(key)));
 }
 
@@ -176,7 +174,7 @@ export async function signManifest({ file }: Unsigned, path: string, key: KeyFil
 export async function addSshSignature(
   { file }: Unsigned,
   { path, signaturePath }: { path: string; signaturePath: string },
-): Promise<SignedView> {
+) {
   const text = await readFile(signaturePath, 'latin1').catch((error: NodeJS.ErrnoException) => {
     throw new AppError('NOT_FOUND', `the signature ${quoteWhole(signaturePath)} cannot be read (${error.code})`, {
       cause: error,
@@ -195,11 +193,7 @@ export async function addSshSignature(
   return write(path, file, signature);
 }
 
-async function write(
-  path: string,
-  { manifest, signatures, head }: ManifestFile,
-  own: ManifestSignature,
-): Promise<SignedView> {
+async function write(path: string, { manifest, signatures, head }: ManifestFile, own: ManifestSignature) {
   const all = [...signatures.filter(({ key }) => key !== own.key), own];
   if (all.length > MAX_SIGNATURES) throw conflict`it already has ${MAX_SIGNATURES} signatures`;
   await writeManifestFile(path, { manifest, signatures: all });

@@ -172,11 +172,7 @@ function createChallenge(
  * Reads a challenge (base64url). Returns its expiry and the SHA-256 that marks it as used, or `null` if it isn't ours, has another purpose,
  * or has expired.
  */
-function readChallenge(
-  { keyRing, now }: { keyRing: KeyRing; now(): UnixMs },
-  purpose: Purpose,
-  challenge: string,
-): { sha256: Buffer; expiresAt: UnixMs } | null {
+function readChallenge({ keyRing, now }: { keyRing: KeyRing; now(): UnixMs }, purpose: Purpose, challenge: string) {
   const bytes = Buffer.from(challenge, 'base64url');
   if (bytes.length !== SEALED_BYTES + HASH_BYTES) return null;
   const [content, mac] = [bytes.subarray(0, SEALED_BYTES), bytes.subarray(SEALED_BYTES)];
@@ -250,11 +246,7 @@ export async function passkeyRequest(deps: PasskeyDeps, personId: string | null,
  * Verifies a passkey that a browser created. Returns `null` if the challenge or origin is different, or if the authenticator didn't verify
  * the user.
  */
-async function verifyCreated(
-  deps: PasskeyDeps,
-  purpose: Purpose,
-  response: unknown,
-): Promise<(Pick<Passkey, 'id' | 'publicKey' | 'counter' | 'transports'> & { challenge: Spendable }) | null> {
+async function verifyCreated(deps: PasskeyDeps, purpose: Purpose, response: unknown) {
   const challenges = expectChallenge(deps, purpose);
   const { verifyRegistrationResponse } = await load();
   const verified = await orNull(response, () =>
@@ -300,19 +292,14 @@ export const notVerified = () =>
 
 const notNew = () => new FieldError('passkey', 'is already in use: try again with another passkey');
 
-/** `consume` uses up the challenge and stores the passkey's counter. It returns `false` if another request has used the challenge. */
-type VerifiedPasskey = { person: Person; consume(tx: Sql, now: UnixMs): Promise<boolean> };
 type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
 
 /**
  * Finds the person whose passkey signed. Returns `null` if the passkey is unknown, the challenge or origin is different, the authenticator
- * didn't verify the user, or its counter went backwards. Call `consume` in the transaction that relies on the result.
+ * didn't verify the user, or its counter went backwards. Call `consume` in the transaction that relies on the result. It
+ * returns `false` if another request has used the challenge.
  */
-export async function verifyPasskey(
-  deps: PasskeyDeps,
-  purpose: Purpose,
-  response: unknown,
-): Promise<VerifiedPasskey | null> {
+export async function verifyPasskey(deps: PasskeyDeps, purpose: Purpose, response: unknown) {
   const id = idOf(response);
   const found = id === null ? null : await findPasskey(deps.db, id);
   if (found === null) return null;
