@@ -492,9 +492,7 @@ async function notifyOfRate(
   }
 }
 
-/**
- * Lists a project's adapters, including disabled ones. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` if it isn't clear which project is meant.
- */
+/** Lists a project's adapters, including disabled ones. */
 export const listAdapters = operation({
   action: 'listAdapters',
   summary: "List a project's adapters, for shops that use another system’s API",
@@ -527,10 +525,6 @@ export const listAdapters = operation({
   }),
 });
 
-/**
- * Permanently stops an adapter from accepting orders. Shops are still notified of payments for its earlier orders. Throws `NOT_FOUND` or
- * `INVALID_ARGUMENT`.
- */
 export const disableAdapter = operation({
   action: 'disableAdapter',
   summary: 'Permanently stop an adapter from accepting orders',

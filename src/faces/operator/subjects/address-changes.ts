@@ -140,7 +140,6 @@ export const confirmAddressChange = localOperation({
   }),
 });
 
-/** Withdraws a pending change, so its addresses aren't added. Throws `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`. */
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
   summary: 'Withdraw a pending addition; its addresses are not added',

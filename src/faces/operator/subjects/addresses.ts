@@ -460,10 +460,7 @@ const switching = {
   },
 };
 
-/**
- * Retires all of these addresses or none. They don't get new invoices, but they are still watched. Can be repeated safely. Throws
- * `NOT_FOUND` or `INVALID_ARGUMENT`.
- */
+/** Retires all of these addresses or none. Can be repeated safely. */
 export const retireAddresses = operation({
   ...switching,
   action: 'retireAddresses',
@@ -480,10 +477,7 @@ export const retireAddresses = operation({
   },
 });
 
-/**
- * Activates all of these addresses or none. They may be retired, or have been frozen and later released by Tether. Can be repeated safely.
- * Throws `NOT_FOUND`, `INVALID_ARGUMENT` or `CONFLICT`.
- */
+/** Activates all of these addresses or none. They may be retired, or have been frozen and later released by Tether. */
 export const activateAddresses = operation({
   ...switching,
   action: 'activateAddresses',

@@ -88,10 +88,6 @@ export type CapacityView = Shown<typeof ofProject & typeof ofAmounts>;
 
 type CapacityDeps = { db: Sql; now(): UnixMs };
 
-/**
- * Shows how many payable amounts are free for each requested amount in use, and how long they will last. Throws `NOT_FOUND` or
- * `INVALID_ARGUMENT`.
- */
 export const showCapacity = operation({
   action: 'showCapacity',
   summary: 'Show how many payable amounts are free for each amount in use, and how long they last',

@@ -232,7 +232,6 @@ const MAX_LOOKED_THROUGH = 10_000n;
 /** A position after every possible event. */
 const NEVER = unixMs(Date.UTC(9999, 0));
 
-/** Lists deliveries, with the newest events first. Throws `INVALID_ARGUMENT` or `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
   summary: 'List event deliveries to endpoints, newest first',

@@ -256,7 +256,6 @@ function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number
 
 const named = argument('<invoice>', 'invoice id (inv_…) or your order id');
 
-/** Shows an invoice in a project by its id (`inv_…`) or order id, with its checkout link. Throws `NOT_FOUND`. */
 export const showInvoice = localOperation({
   action: 'showInvoice',
   command: 'invoice show',

@@ -97,7 +97,6 @@ const listed = {
 };
 export type KeyView = Shown<typeof listed>;
 
-/** Lists a project's keys without their secrets, oldest first, at most 1,000. */
 export const listKeys = operation({
   action: 'listKeys',
   summary: "List a project's keys, without their secrets",
@@ -196,10 +195,6 @@ export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
 /** `networks` are the networks with nodes configured here. */
 type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
 
-/**
- * Creates a secret key and shows it once; the database keeps only its SHA-256. Throws `NOT_FOUND`, or `INVALID_ARGUMENT` if it isn't clear
- * which project is meant.
- */
 export const createKey = operation({
   action: 'createKey',
   summary: 'Create a secret key and show it once',
@@ -259,7 +254,6 @@ function readKeyId(keyId: string): string {
   throw invalidArgument`this is a secret key, not its id: run "${{ command: 'key revoke', args }}"`;
 }
 
-/** Revokes a key immediately and permanently. Throws `NOT_FOUND`. */
 export const revokeKey = operation({
   action: 'revokeKey',
   summary: 'Revoke a key immediately and permanently',

@@ -55,9 +55,7 @@ export type MasterKeyView = Shown<typeof shown>;
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no');
 
-/**
- * Lists the master keys by id, with how many secrets each one encrypts. `missing` says what to do about keys that aren't configured here.
- */
+/** `missing` says what to do about keys that aren't configured here. */
 export const showMasterKeys = operation({
   action: 'showMasterKeys',
   summary: "List the service's master keys by id, and how many secrets each key encrypts",

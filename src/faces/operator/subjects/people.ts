@@ -176,7 +176,6 @@ export type PersonView = Shown<typeof listed>;
 /** The link is shown only once. */
 export type InvitedView = ReturnType<typeof viewPerson> & { link: string; expiresAt: string };
 
-/** Lists the people, oldest first, at most 1,000. */
 export const listPeople = localOperation({
   action: 'listPeople',
   command: 'user list',
@@ -408,10 +407,6 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
   throw configInvalid`QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the console's origin, such as https://console.example.com`;
 }
 
-/**
- * Changes a person's role or projects, and ends all their sessions. `person` is a login or `usr_…`. Throws `NOT_FOUND`, `CONFLICT` or
- * `ROW_CHANGED`.
- */
 export const changeRole = localOperation({
   action: 'changeRole',
   command: 'user role',

@@ -189,10 +189,7 @@ const detailed = {
   ...{ activeKeys: whole, webhookEndpoints: whole },
 };
 
-/**
- * Shows a project, and how many addresses, keys and endpoints it has. `hasAccountKeys` is whether it can derive addresses at all. Throws
- * `NOT_FOUND` or `INVALID_ARGUMENT`.
- */
+/** `hasAccountKeys` is whether the project can derive addresses at all. */
 export const showProject = operation({
   action: 'showProject',
   summary: "Show a project's settings and how many addresses, keys and endpoints it has",
@@ -279,7 +276,6 @@ const made = {
 };
 type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
 
-/** Creates a project. Reports all problems with its settings at once. Throws `INVALID_ARGUMENT`. */
 export const createProject = operation({
   action: 'createProject',
   summary: 'Create a project, permanently tied to one network',
@@ -499,7 +495,6 @@ export const archiveProject = operation({
     ),
 });
 
-/** Restores an archived project. Throws `NOT_FOUND`. */
 export const unarchiveProject = operation({
   ...archiving,
   action: 'unarchiveProject',

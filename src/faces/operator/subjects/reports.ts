@@ -100,9 +100,7 @@ const PATIENCE_MS = 15_000;
 
 const Day = (description: string) => Type.Optional(Type.String({ description }));
 
-/**
- * Reports a project's bookkeeping figures by day. No statement takes longer than `patienceMs`. Throws `NOT_FOUND` or `INVALID_ARGUMENT`.
- */
+/** No statement takes longer than `patienceMs`. */
 export const showReport = operation({
   action: 'showReport',
   summary: "Show a project's daily bookkeeping figures: requested, received, unmatched, outgoing, and balance",

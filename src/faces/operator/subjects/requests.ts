@@ -160,7 +160,7 @@ const COLUMNS: readonly Column<RequestView>[] = [
   ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '', 40)],
 ];
 
-/** Lists requests from the last 30 days, newest first. Searches about 10,000 at most for a page. */
+/** Searches about 10,000 requests at most for a page. */
 export const listRequests = operation({
   action: 'listRequests',
   summary: 'List API requests from the last 30 days, newest first',
@@ -228,7 +228,6 @@ function nobodyFor({ projects, name }: Actor): string {
   );
 }
 
-/** Shows the result of one request from the last 30 days, and the invoice that has its externalId now. */
 export const showRequest = operation({
   action: 'showRequest',
   summary: 'Show an API request from the last 30 days and its result',

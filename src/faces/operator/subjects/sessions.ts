@@ -276,7 +276,6 @@ export const listSessions = localOperation({
   }),
 });
 
-/** Lists the caller's sessions. */
 export const listOwnSessions = localOperation({
   action: 'listOwnSessions',
   input: Type.Object({}),
@@ -286,7 +285,6 @@ export const listOwnSessions = localOperation({
 
 type EndDeps = { db: Database; now(): UnixMs };
 
-/** Ends a session immediately. `sessionId` is `ses_…`. Throws `NOT_FOUND` or `INVALID_ARGUMENT`. */
 export const endSession = localOperation({
   action: 'endSession',
   command: 'session end',

@@ -84,7 +84,6 @@ type RotateDeps = KeyDeps & { db: Database; random: Random };
 
 const MAX_OVERLAP_MS = 30 * 86_400_000;
 
-/** Gives an endpoint a new secret, shown only once if it was generated. Throws `NOT_FOUND`, `CONFLICT` or `CONFIG_INVALID`. */
 export const rotateSecret = operation({
   action: 'rotateSecret',
   summary:

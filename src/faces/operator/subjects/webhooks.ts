@@ -218,7 +218,6 @@ const typesText = ({ eventTypes }: Pick<EndpointView, 'eventTypes'>) => eventTyp
 
 type Random = (size: number) => Uint8Array;
 
-/** Adds an endpoint. A generated secret is shown only once. Throws `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` or `CONFIG_INVALID`. */
 export const addEndpoint = operation({
   action: 'addEndpoint',
   summary: 'Add an endpoint and show its signing secret once',
@@ -339,7 +338,6 @@ function describeChange(before: Described, after: Described): object | null {
   return changes.length === 0 ? null : Object.fromEntries(changes);
 }
 
-/** Lists a project's endpoints with their health, without their secrets, oldest first, at most 1,000. */
 export const listEndpoints = operation({
   action: 'listEndpoints',
   summary: "List a project's endpoints and their health, without their secrets",
@@ -444,10 +442,6 @@ const findActivity = rowsOf(
   (endpointIds: readonly string[]) => [endpointIds],
 );
 
-/**
- * Shows an endpoint's health, the results of its deliveries in the last 24 hours, and its signing secrets' fingerprints. Throws
- * `INVALID_ARGUMENT` or `NOT_FOUND`.
- */
 export const showEndpoint = operation({
   action: 'showEndpoint',
   summary: "Show an endpoint's health, its deliveries in the last 24 hours, and the fingerprints of its secrets",
@@ -523,9 +517,6 @@ const findDay = answerOf(
   ([row]) => row ?? { looked: 0, delivered: 0, waiting: 0, dead: 0, oldest: null },
 );
 
-/**
- * Changes the given properties of an endpoint. Its secret stays the same. Throws `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND` or `CONFLICT`.
- */
 export const updateEndpoint = operation({
   action: 'updateEndpoint',
   summary: "Change an endpoint's URL, description or event types",
