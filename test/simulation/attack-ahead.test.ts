@@ -14,14 +14,20 @@ afterEach(async () => {
   world = null;
 });
 
-/** Nodes of three operators, and a watcher that has missed four hundred blocks. */
-async function missMuch() {
+/** Nodes of three operators, and a watcher that has followed them for a while. */
+async function follow() {
   const chain = createAttackChain();
   chain.mine();
   const nodes = ['a', 'b', 'c'].map((name) => createAttackNode(name, chain));
   const made = await createAttackWorld({ chain, nodes, agreement: 2 });
   world = made;
   await made.run(25);
+  return { world: made, chain, nodes };
+}
+
+/** A watcher that has missed four hundred blocks. */
+async function missMuch() {
+  const { world: made, chain, nodes } = await follow();
   const base = await made.cursor();
   made.restartAfter(MISSED_BLOCKS);
   for (const { requests } of nodes) requests.clear();
@@ -238,4 +244,37 @@ longTest('a preferred node that stays behind is not left if no other operator co
   expect(await world.inventions()).toEqual([]);
   // The pool would pause it, and then nobody could agree.
   expect(world.reports.filter(({ reason }) => reason.includes('newest irreversible block'))).toEqual([]);
+});
+
+test.each([
+  ['too few to read them in ranges', 30],
+  ['enough to read them in ranges', 45],
+])('a watcher that reads single blocks too slowly shows how many it lacks, if they are %s', async (_, slower) => {
+  const { world, chain, nodes } = await follow();
+  // The nodes have every block, but single blocks take long to read.
+  let readable = chain.head().number;
+  for (const node of nodes)
+    node.lies = { block: (number, path) => (path === '/wallet/getblock' && number > readable ? null : undefined) };
+  for (let made = 0; made < 2 * slower; made += 1) {
+    readable += 0.5;
+    await world.run(1);
+  }
+  const hidden: number[] = [];
+  for (let made = 0; made < 60; made += 1) {
+    readable += 1;
+    await world.run(1);
+    hidden.push(world.unrecorded() - world.lag());
+  }
+  expect(Math.max(...hidden)).toBeLessThanOrEqual(6);
+  expect(world.reports).toEqual([]);
+  for (const { requests } of nodes) expect(requests.get('/walletsolidity/getblock') ?? 0).toBeLessThan(80);
+});
+
+test('while no node returns the next block, a watcher shows how many irreversible blocks it lacks', async () => {
+  const { world, chain, nodes } = await follow();
+  const held = String(chain.head().number + 1);
+  for (const node of nodes) node.lies = { answer: ({ body }) => (body.id_or_num === held ? 'refuse' : undefined) };
+  await world.run(12);
+  expect(world.unrecorded()).toBeGreaterThan(8);
+  expect(world.unrecorded() - world.lag()).toBeLessThanOrEqual(6);
 });

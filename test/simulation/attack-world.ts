@@ -95,6 +95,8 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
     behind: () => chain.head().number - (follower.status()?.headNumber ?? 0),
     /** Irreversible blocks that aren't recorded: up to 8 while no payment is expected. */
     unrecorded: () => chain.solid().number - (follower.status()?.processedNumber ?? 0),
+    /** How many irreversible blocks aren't recorded, according to the watcher. */
+    lag: () => (follower.status()?.nodeSolidNumber ?? 0) - (follower.status()?.processedNumber ?? 0),
     /** Does the same as "quittance chain pass" for the block as the nodes show it. */
     letPass: (number: number) =>
       passBlock(

@@ -7,7 +7,7 @@ import type { Watching } from '../../payments/watching.ts';
 import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
 import { type Node, ofDifferentOperators, orNull } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
-import { readNewestSolid } from '../verify/read-block.ts';
+import { readNewestSolid, type SolidHeader } from '../verify/read-block.ts';
 import type { FollowDeps } from './following.ts';
 import type { Pace } from './head.ts';
 import type { Signers } from './signers.ts';
@@ -18,8 +18,15 @@ import { type ChainWindow, LAG_BLOCKS, toChainBlock, type WindowBlock } from './
  * minute.
  */
 const STUCK_BLOCKS = 200;
-/** If the newest block is older than this many block times, either Quittance or the network has fallen behind. */
-const FAR_BEHIND_BLOCKS = 60;
+/** If more blocks than this wait to be recorded, our own count has stalled: the producers may have changed, so the nodes may know more. */
+const STALLED_BLOCKS = 60;
+/** If the watcher is more than this many blocks behind the irreversible chain, it reads blocks in ranges. */
+export const CATCH_UP_BLOCKS = 20;
+/**
+ * A watcher that is behind asks after this many block times how far the chain has grown. If it reads single blocks faster than that, it asks
+ * after this many blocks, because a range of blocks needs far fewer requests.
+ */
+const GROWN_BLOCKS = 4;
 
 export type Solid = ReturnType<typeof createSolid>;
 
@@ -33,8 +40,8 @@ export function createSolid(
   let claim: number | null = null;
   /** This number increases when the asked node is behind, so that the next request goes to another node. */
   let asker = 0;
-  /** Earliest time at which a node that shows blocks again after an outage may be asked (monotonic). */
-  let backNextMs = 0;
+  /** When a node was last asked (monotonic), and the newest verified height at that time. */
+  let asked = { ms: Number.NEGATIVE_INFINITY, tip: 0 };
 
   /**
    * Returns the height up to which our own verified headers prove that the chain is irreversible. It's never below the newest recorded
@@ -49,18 +56,26 @@ export function createSolid(
     );
     return Math.max(base, solidHeightBy(producers, signed) ?? 0);
   };
+  const isAskedLately = () => performance.now() - asked.ms < GROWN_BLOCKS * deps.blockMs;
+  const readNewest = (node: Node): Promise<SolidHeader> => {
+    asked = { ms: performance.now(), tip: window.tip().number };
+    return readNewestSolid(deps, node);
+  };
+  const onReported = ({ number }: SolidHeader) => {
+    deps.metrics.chainSolidNumber.set({ network: deps.network }, number);
+    reported = Math.max(reported, number);
+  };
   /**
    * Asks the node for its newest irreversible block, which must be on our chain. Returns false if it isn't, and reports the node. Costs one
    * request.
    */
   const ask = async (node: Node): Promise<boolean> => {
-    const solid = await readNewestSolid(deps, node);
+    const solid = await readNewest(node);
     if (!isKnownSolid(signers.known(), solid)) {
       const reason = `its irreversible block ${solid.number} (${solid.id}) is not signed by any known producer`;
       deps.pool.report(node, 'unverifiable', reason);
       return false;
     }
-    deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
     const ours = window.blocks.find(({ number }) => number === solid.number);
     if (ours !== undefined && ours.id !== solid.id) {
       // Either our window is an orphaned branch, or the node is wrong. Quittance reads the window's blocks again, and later blocks show
@@ -73,8 +88,16 @@ export function createSolid(
       );
       return false;
     }
-    if (solid.number > reported) reported = solid.number;
+    onReported(solid);
     return true;
+  };
+  /**
+   * Raises the reported height if the node has a later irreversible block. Blames no node, because the newest producers may still be unknown
+   * to a watcher that is behind.
+   */
+  const raiseReported = async (node: Node): Promise<void> => {
+    const solid = await readNewest(node);
+    if (isKnownSolid(signers.known(), solid)) onReported(solid);
   };
   return {
     own,
@@ -90,38 +113,29 @@ export function createSolid(
         throw error;
       });
     },
-    /**
-     * Raises the reported height if the node has a later irreversible block. Blames no node, because during a catch-up the newest producers
-     * may still be unknown.
-     */
+    /** Raises the reported height if the node has a later irreversible block. Does nothing if a node was asked a moment ago. */
     askAhead: async (node: Node): Promise<void> => {
-      const solid = await readNewestSolid(deps, node);
-      if (!isKnownSolid(signers.known(), solid)) return;
-      deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
-      reported = Math.max(reported, solid.number);
+      if (!isAskedLately()) await raiseReported(node);
     },
     /**
-     * Asks as soon as our headers prove that a block with a payer's payment is irreversible, or as soon as nodes show blocks again after an
-     * outage. Otherwise it asks rarely. `hasGrown` means that a new block was read.
+     * Asks as soon as our headers prove that a block with a payer's payment is irreversible. Otherwise it asks rarely, but more often while
+     * the newest block is old or the next one can't be read (`isStuck`). Once a node reports a backlog, Quittance reads it in ranges.
      */
-    askInTime: async (nodes: readonly Node[], hasGrown: boolean) => {
+    askInTime: async (nodes: readonly Node[], { isStuck }: { isStuck: boolean }) => {
       const { blocks } = window;
       const proven = own();
       const isWaiting = blocks.some(({ number, hasSighting }) => hasSighting && number > reported && number <= proven);
-      // If our own count has stalled, the node may know more: Quittance may have fallen behind, or the producers may have changed.
-      const isFarBehind =
-        blocks.length > FAR_BEHIND_BLOCKS || deps.now() - window.tip().time > FAR_BEHIND_BLOCKS * deps.blockMs;
-      // Once a node reports a backlog, Quittance reads the missing blocks in ranges.
-      const isBack = isFarBehind && hasGrown && performance.now() >= backNextMs;
-      if (isBack) backNextMs = performance.now() + deps.blockMs;
-      if (!isBack && !((proven > reported || isFarBehind) && pace.maySpend(isWaiting, deps.now()))) return;
+      const hasStalled = blocks.length > STALLED_BLOCKS;
+      const isBehind = isStuck || deps.now() - window.tip().time > CATCH_UP_BLOCKS * deps.blockMs;
+      const isAhead = isBehind && !(isAskedLately() && window.tip().number - asked.tip < GROWN_BLOCKS);
+      if (!isAhead && !((proven > reported || hasStalled) && pace.maySpend(isWaiting, deps.now()))) return;
       // A node that turned out to be behind isn't asked again immediately.
       const askers = solidAskers(nodes);
       const chosen = askers[asker % askers.length];
       if (chosen === undefined) return;
       // After a failure, the next request goes to the next node.
-      await ask(chosen).catch(orNull);
-      if (reported < proven || isFarBehind) asker += 1;
+      await (isAhead ? raiseReported(chosen) : ask(chosen)).catch(orNull);
+      if (reported < proven || hasStalled || isBehind) asker += 1;
     },
     /**
      * Drops a window that a node calls irreversible although our own count can't confirm it: no known key signed its blocks, or too few

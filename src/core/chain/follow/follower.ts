@@ -45,16 +45,12 @@ import {
 } from '../verify/read-block.ts';
 import { createWalk, explainedBy, ofCheckpointChain, type Walk } from '../verify/walk-producers.ts';
 import { createCatchUp } from './catch-up.ts';
-import { createFinalizer, createSolid, type Solid, spareAsks } from './finalize.ts';
+import { CATCH_UP_BLOCKS, createFinalizer, createSolid, type Solid, spareAsks } from './finalize.ts';
 import type { FollowDeps } from './following.ts';
 import { createBatchPace, createHead } from './head.ts';
 import { createSigners } from './signers.ts';
 import { type ChainWindow, createQuorum, createWindow, toChainBlock, type WindowBlock } from './window.ts';
 
-/** If the watcher is more than this many blocks behind the irreversible chain, it reads blocks in ranges. */
-const CATCH_UP_BLOCKS = 20;
-/** While catching up, the watcher asks this often how far the chain has grown, counted in block times. It costs few requests. */
-const GROWN_BLOCKS = 4;
 /** How long to wait before an unreachable node is tried again. */
 const AWAY_MS = 250;
 /** Recording a block with payments takes about 10 ms on an idle machine. */
@@ -104,7 +100,7 @@ export function createFollower(
       // Don't read any blocks after the contract's replacement. As long as the successor is unknown, the payments that it logs would look
       // like a node's fault.
       if ((await finalizer.judgeableUpTo()) < window.base().number) {
-        if (solid.reported() <= window.base().number) await solid.ask(node);
+        await solid.askAhead(node);
         return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
       }
       const turn: Turn = { deps, watching, parts: current, node, nodes };
@@ -187,7 +183,6 @@ async function comeCloser(
     await solid.ask(next);
     return { pauseMs: AWAY_MS, hasChanged: false };
   }
-  let askedMs = performance.now();
   const reading = catchUp.run({
     ...{ node, nodes, isStopping, last: solid.reported() },
     record: () => finalizer.record(watching),
@@ -195,10 +190,7 @@ async function comeCloser(
     onProgress: async () => {
       deps.requestShare?.onBehind();
       // Reading up to `last` can take hours. Meanwhile the chain grows, so the lag would seem to fall even if Quittance never catches up.
-      if (performance.now() - askedMs >= GROWN_BLOCKS * deps.blockMs) {
-        await solid.askAhead(node).catch(orNull);
-        askedMs = performance.now();
-      }
+      await solid.askAhead(node).catch(orNull);
       progress.onCatchUp(positionOf(parts));
       return onProgress();
     },
@@ -228,7 +220,7 @@ async function followNewest(turn: Turn, progress: Progress): Promise<Turned> {
   const detectedMs = await timed(() => sighting.detect(watching));
   await sighting.showContractEvents(watching);
   if ('isNewest' in head) await parts.noteLive(window.tip().number);
-  await solid.askInTime(nodes, hasGrown);
+  await solid.askInTime(nodes, { isStuck: 'error' in head });
   let recorded = 0;
   const recordedMs = await timed(async () => {
     recorded = await parts.finalizer.record(watching);
