@@ -15,10 +15,16 @@ async function blindGauge(metricsUrl: string | null): Promise<string | undefined
   return /^quittance_chain_blind\{.*\} (.*)$/m.exec(text)?.[1];
 }
 
-type Over = Pick<TestService, 'connectionString'> & { devnet: Devnet; clock: Clock; blockMs?: number };
+type Over = Pick<TestService, 'connectionString'> & { devnet: Devnet; clock: Clock; blockMs?: number; url?: string };
 
-/** Starts a watcher on a database with the devnet's node, by default at the real network's block interval. */
-async function startWatching({ connectionString, devnet, clock, blockMs = 3000 }: Over): Promise<Service> {
+/** Starts a watcher on a database, by default with the devnet's node and at the real network's block interval. */
+async function startWatching({
+  connectionString,
+  devnet,
+  clock,
+  blockMs = 3000,
+  url = devnet.url,
+}: Over): Promise<Service> {
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
   return startService({
@@ -28,7 +34,7 @@ async function startWatching({ connectionString, devnet, clock, blockMs = 3000 }
       publicUrl: null,
       databasePoolSize: 4,
       roles: ['watcher'],
-      networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
+      networks: { devnet: { nodes: [unlimitedNode(url)], usdt: usdt.account, agreement: 1 } },
       metrics: { host: '127.0.0.1', port: 0 },
       trustProxy: [],
       rateLimit: { perSecond: 1, burst: 1 },
@@ -113,4 +119,33 @@ test('a first start, which begins a minute and a half back, and a start after an
   devnet.mine(30);
   nowMs += 90_000;
   expect(await examineAll()).toEqual([]);
+});
+
+test('after a restart with another node, the alarm that is still open names that node', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const devnet = await startDevnet({ dataDir: null, blockMs: 0 });
+  onTestFinished(() => devnet.stop());
+  devnet.mine(3);
+  const { connectionString } = database;
+  const watch = async (url: string, until: (service: Service) => Promise<unknown>) => {
+    const service = await startWatching({ connectionString, devnet, clock: { now: Date.now }, blockMs: 100, url });
+    await until(service).finally(service.stop);
+  };
+  await watch(devnet.url, ({ db }) =>
+    eventually(
+      () => findCursor(db, 'devnet'),
+      (cursor) => cursor !== null,
+    ),
+  );
+  for (const node of [await devnet.addNode(), await devnet.addNode()]) {
+    node.setFault({ kind: 'unavailable-503' });
+    await watch(node.url, async (service) => {
+      const alarms = await eventually(
+        () => alarmsOf(service, 'blind'),
+        (seen) => seen.some(({ isOpen, detail }) => isOpen && detail.includes(node.url)),
+      );
+      expect(alarms[0]?.detail.match(/http:[^ ]*/g)).toEqual([expect.stringContaining(node.url)]);
+    });
+  }
 });

@@ -82,7 +82,7 @@ export function createFollower(
     status: (): Omit<ChainStatus, 'blind' | 'nodes' | 'energyPrice'> | null =>
       parts === null ? null : progress.status(positionOf(parts)),
     /** Follows the chain for one round, and returns the pause until the next one. Throws errors from nodes and the database. */
-    step: async (lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }> => {
+    step: async (lease: Lease, isStopping: () => boolean): Promise<Stepped> => {
       if (!isGenesisKnown) isGenesisKnown = await recogniseNodes(deps);
       const available = await deps.pool.available();
       const nodes = parts === null ? available : parts.avoidance.sort(available);
@@ -101,7 +101,7 @@ export function createFollower(
       // like a node's fault.
       if ((await finalizer.judgeableUpTo()) < window.base().number) {
         await solid.askAhead(node);
-        return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
+        return { pauseMs: deps.blockMs, examined: agedAt(readAt, cursor) };
       }
       const turn: Turn = { deps, watching, parts: current, node, nodes };
       const isBehind = solid.reported() - window.tip().number > CATCH_UP_BLOCKS;
@@ -112,9 +112,16 @@ export function createFollower(
       // This is the age of the examined block, not of the node's newest block, because a node whose chain is shorter than ours shows
       // nothing new, even if its newest block is recent. Catching up can take a long time, so the age is measured at the start of the call.
       const after = hasChanged ? await findCursor(deps.db, deps.network) : null;
-      return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
+      return { pauseMs, examined: agedAt(readAt, after ?? cursor) };
     },
   };
+}
+
+/** `examined` is the newest examined block. */
+type Stepped = { pauseMs: number; examined: { ageMs: number; time: UnixMs } };
+
+function agedAt(now: UnixMs, { head: { time } }: ChainCursor): Stepped['examined'] {
+  return { ageMs: now - time, time };
 }
 
 type Parts = Awaited<ReturnType<typeof startAt>>;

@@ -30,8 +30,8 @@ export type Alarms = {
   /** Sets the metric from the alarms that any process has raised, and caches which kinds are open. */
   refresh(): Promise<void>;
   /**
-   * Opens an alarm, or counts another occurrence if it's already open. Runs in the transaction `tx` if one is given. Only a new alarm is
-   * logged.
+   * Opens an alarm, or counts another occurrence if it's already open. People read `detail` long afterwards, so it must contain times
+   * instead of ages and remaining durations. Runs in the transaction `tx` if one is given. Only a new alarm is logged.
    */
   raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
   /** Closes all alarms of this kind. Sends no query if none is open. */

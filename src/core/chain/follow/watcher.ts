@@ -2,7 +2,7 @@ import type { Gauge } from 'prom-client';
 import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
-import type { UnixMs } from '../../domain/time.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import { whileLeading } from '../../payments/watching.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type LoopHealth, startLoop } from '../../runtime/loop.ts';
@@ -116,9 +116,9 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
       const halt = await findHalt(db, network);
       if (halt !== null) throw new AppError('CHAIN_HALTED', `the watcher is halted: ${halt.reason}`);
       await alarms.resolve('halted');
-      const { pauseMs, examinedAgeMs } = await follower.step(lease, isStopping);
+      const { pauseMs, examined } = await follower.step(lease, isStopping);
       noteHead();
-      visibility.onLook(examinedAgeMs);
+      visibility.onLook(examined);
       await report();
       return pauseMs;
     },
@@ -167,18 +167,24 @@ async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
 
 type VisibilityDeps = Pick<FollowDeps, 'db' | 'network' | 'blockMs' | 'alarms' | 'log' | 'metrics'>;
 
+const IMPACT = 'payments are not confirmed, and invoices do not expire: ';
+/** As long as the chain isn't visible, its alarm is raised again at this interval, because the reason changes. */
+const REPEAT_MS = 60_000;
+
 /** Tells the operator whether the chain is visible: through an alarm, a metric, and a log line when it becomes visible again. */
-function createVisibility({ db, network, blockMs, alarms, log, metrics }: VisibilityDeps) {
+export function createVisibility({ db, network, blockMs, alarms, log, metrics }: VisibilityDeps) {
   const blindness = createBlindness(blockMs);
   /** The state that was last reported to the operator. */
   let isBlind = false;
+  let raiseNextMs = Number.NEGATIVE_INFINITY;
   return {
     ...blindness,
-    /** Takes over a previous process's alarm, so that it isn't raised twice. */
+    /** Takes over a previous process's alarm. Its reason may be out of date: that process may have had other nodes. */
     begin: async () => {
       const open = (await findOpenAlarms(db, network)).find(({ kind }) => kind === 'blind');
-      blindness.begin(open?.detail ?? null);
+      blindness.begin(open?.detail.replace(IMPACT, '') ?? null);
       isBlind = open !== undefined;
+      raiseNextMs = Number.NEGATIVE_INFINITY;
     },
     /** Reports a change if there is one. Returns the change, or `null`. */
     notify: async (): Promise<'lost' | 'regained' | null> => {
@@ -186,9 +192,12 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
       metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
       // This process or another one may have raised the alarm.
       if (reason === null) await alarms.resolve('blind');
+      else if (!isBlind || performance.now() >= raiseNextMs) {
+        await alarms.raise('blind', '', IMPACT + reason);
+        raiseNextMs = performance.now() + REPEAT_MS;
+      }
       if (isBlind === (reason !== null)) return null;
       if (reason === null) log.info('the chain is visible again');
-      else await alarms.raise('blind', '', `payments are not confirmed, and invoices do not expire: ${reason}`);
       isBlind = reason !== null;
       return isBlind ? 'lost' : 'regained';
     },
@@ -237,14 +246,15 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
       newBlockMs = clockMs();
       seenMs = newBlockMs;
     },
-    /** Call this when the nodes have answered. The argument is the age of the newest examined block. */
-    onLook: (examinedAgeMs: number) => {
+    /** Call this when the nodes have answered, with the newest examined block's age and time. */
+    onLook: ({ ageMs, time }: { ageMs: number; time: UnixMs }) => {
       failures = 0;
-      if (examinedAgeMs <= STALE_BLOCKS * blockMs) {
+      if (ageMs <= STALE_BLOCKS * blockMs) {
         reason = null;
         seenMs = clockMs();
       } else if (reason !== null || isLongAgo(newBlockMs)) {
-        reason = `the newest block that Quittance has read is ${Math.round(examinedAgeMs / 1000)} s old`;
+        // The alarm shows this text for a while, so it contains no age.
+        reason = `the newest block that Quittance has read was created at ${toIso(time)}`;
       }
     },
     onFailure: (why: string) => {

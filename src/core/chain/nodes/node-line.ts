@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { retryableError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { NodeSpec } from '../../domain/node.ts';
-import { DAY_MS, type UnixMs } from '../../domain/time.ts';
+import { DAY_MS, type UnixMs, toIso, unixMs } from '../../domain/time.ts';
 import { createSemaphore } from '../../runtime/concurrency.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -45,8 +45,8 @@ export function createNodeLine(options: NodeLineOptions) {
   const atOnce = createSemaphore(spec.url.startsWith('grpc') ? MAX_STREAMS : MAX_CONNECTIONS);
   const unavailableReason = (): string | null => {
     if (closing.aborted) return 'the service is stopping';
-    const pausedMs = Math.ceil(record.pause.remainingMs());
-    return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
+    const pausedUntil = untilText(options, record.pause.remainingMs());
+    return pausedUntil && `it is paused until ${pausedUntil} (${record.seen.reason})`;
   };
   // Silence counts as a failure only if another node can be asked.
   const isWorthWaitingFor = ({ late }: { late: Lateness | null }) =>
@@ -115,6 +115,11 @@ export function createNodeLine(options: NodeLineOptions) {
   };
 }
 
+/** Returns the time when a pause ends, in whole seconds, or `null` if it's over. Alarms and logs show a message for longer than a pause. */
+function untilText({ now }: Pick<NodeLineOptions, 'now'>, remainingMs: number): string | null {
+  return remainingMs > 0 ? toIso(unixMs(Math.ceil((now() + remainingMs) / 1000) * 1000)) : null;
+}
+
 /** The longest pause for questions that have a substitute. */
 const LONGEST_ASIDE_MS = 10 * 60_000;
 
@@ -165,8 +170,8 @@ function createRecord(options: NodeLineOptions) {
     report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
     /** Returns why questions of this kind are paused at the moment, or `null`. */
     asideReason: ({ substitutable: kind }: Pick<Question<unknown>, 'substitutable'>): string | null => {
-      const pausedMs = kind === undefined ? 0 : Math.ceil(asides[kind].remainingMs());
-      return pausedMs > 0 ? `requests for ${kind} are paused for another ${pausedMs} ms` : null;
+      const pausedUntil = kind === undefined ? null : untilText(options, asides[kind].remainingMs());
+      return pausedUntil && `requests for ${kind} are paused until ${pausedUntil}`;
     },
     setAside: (kind: Substitutable, reason: string) =>
       setAside(kind, reason, { kind: 'refusal', sentMs: clockMs(), costMs: 0, askedMs: null }),
