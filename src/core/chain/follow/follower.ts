@@ -235,7 +235,7 @@ async function followNewest(turn: Turn, progress: Progress): Promise<Turned> {
   if ('added' in head && head.added + recorded > 0) deps.requestShare?.onWork(detectedMs + recordedMs, IN_TIME_MS);
   await solid.dropStuckWindow(node);
   if ('error' in head) throw head.error;
-  progress.onHead(positionOf(parts), head.added);
+  progress.onHead(positionOf(parts), head);
   return { pauseMs: head.nextMs, hasChanged: head.added + recorded > 0 };
 }
 
@@ -351,7 +351,7 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
     metrics.chainCatchUpRate.set({ network }, catchUp?.blocksPerSecond ?? 0);
     metrics.chainCatchUpSeconds.set({ network }, catchUp?.secondsLeft ?? 0);
   };
-  return {
+  const progress = {
     /** Call this before reading blocks in ranges, so that a rate is known from the first range on. */
     onBehind: ({ processed, nodeSolid }: Position) => {
       const nowMs = performance.now();
@@ -380,9 +380,17 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       const rate = isKnown ? catchUp : {};
       log.info({ processed, left, ...rate }, 'catching up with the chain');
     },
-    /** Call this after reading the head; `added` is the number of new blocks. */
-    onHead: (position: Position, added: number) => {
-      if (run !== null) log.info({ processed: position.processed }, 'caught up with the chain');
+    /**
+     * Call this after reading the head; `added` is the number of new blocks. A catch-up continues until the last irreversible block is
+     * recorded, because ranges end at that block, and only the blocks on top of it prove that it's irreversible. If there is no newer
+     * block, the rest waits for something else, such as another operator.
+     */
+    onHead: (position: Position, { added, isNewest = false }: { added: number; isNewest?: boolean }) => {
+      const { processed } = position;
+      const left = Math.max(0, position.nodeSolid - processed);
+      if (run !== null && left > 0 && !isNewest) return progress.onCatchUp(position);
+      if (run !== null && left === 0) log.info({ processed }, 'caught up with the chain');
+      if (run !== null && left > 0) log.info({ processed, left }, 'read up to the newest block');
       run = null;
       catchUp = null;
       if (head.blocks === 0) head.requests = countRequests();
@@ -403,6 +411,7 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       requestsPerBlock: head.requestsPerBlock,
     }),
   };
+  return progress;
 }
 
 /**
