@@ -63,6 +63,22 @@ test('chain status shows where the ledger stands, the nodes without their paths,
   expect(text).not.toContain('secret-token');
 });
 
+test('chain status shows no verified height below the recorded block, and no number of missing blocks while the chain is not visible', async () => {
+  const numbers = { headNumber: range.to - 2, ownSolidNumber: range.to - 3, nodeSolidNumber: range.to - 3 };
+  const status = { ...numbers, processedNumber: range.to - 3, catchUp: null, nodes: [], requestsPerBlock: null };
+  const shownWith = async (blind: string | null) => {
+    await saveChainStatus(books.db, 'devnet', books.now(), { ...status, blind });
+    const [{ stdout }, { json }] = [await run('chain', 'status'), await run('chain', 'status', '--json')];
+    return { text: stdout, json };
+  };
+  const seen = await shownWith(null);
+  expect(seen.text).toMatch(new RegExp(`^irreversible +block ${range.to}, verified by Quittance; ${range.to}, `, 'm'));
+  expect(seen.text).toMatch(/^behind +0 irreversible blocks$/m);
+  const blind = await shownWith('no node answers');
+  expect(blind.text).toMatch(/^behind +unknown, because the chain is not visible$/m);
+  expect(blind.json).toMatchObject({ behind: { blocks: null } });
+});
+
 test('chain status says that the watcher runs while a process leads, and no longer once it has stopped', async () => {
   const numbers = { headNumber: 9, ownSolidNumber: 5, nodeSolidNumber: 6, processedNumber: 9 };
   await saveChainStatus(books.db, 'nile', unixMs(Date.now()), {

@@ -93,10 +93,10 @@ export async function showStatus(
   const alarms = await findOpenAlarms(db, network);
   const isLed = await isLeaseHeld(db, watcherLease(network));
   const ageMs = found === null ? null : now() - found.updatedAt;
-  const status = found?.status ?? null;
+  const status = found && notBelow(found.status, cursor?.solid.number ?? 0);
   const view = {
     network,
-    behind: { blocks: status && blocksBehind(status), why: whyBehind({ status, ageMs, isLed, halt, alarms }) },
+    behind: { blocks: status && shownBehind(status), why: whyBehind({ status, ageMs, isLed, halt, alarms }) },
     recorded: cursor && { ...cursor.solid, time: toIso(cursor.solid.time) },
     examined: cursor && { ...cursor.head, time: toIso(cursor.head.time) },
     halt: halt && { at: toIso(halt.at), reason: halt.reason },
@@ -111,6 +111,17 @@ export async function showStatus(
     }),
   };
   return { view, state: { ageMs, isRunning: isLed && (ageMs === null || ageMs <= STATUS_SILENT_MS) } };
+}
+
+/** Returns the status without heights below the newest recorded block. The cursor may be newer than the status by two seconds. */
+function notBelow(status: ChainStatus, recorded: number): ChainStatus {
+  const { ownSolidNumber, nodeSolidNumber, processedNumber } = status;
+  return {
+    ...status,
+    ownSolidNumber: Math.max(ownSolidNumber, recorded),
+    nodeSolidNumber: Math.max(nodeSolidNumber, recorded),
+    processedNumber: Math.max(processedNumber, recorded),
+  };
 }
 
 /** Describes whether a watcher is running. */
@@ -133,6 +144,12 @@ export type Standing = {
 /** How many irreversible blocks weren't recorded when the watcher last wrote its status. */
 function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number {
   return Math.max(0, nodeSolidNumber - processedNumber);
+}
+
+/** Returns how many blocks are missing for display, or `null` if that isn't known, because no node shows how far the chain has grown. */
+function shownBehind(status: ChainStatus): number | null {
+  const behind = blocksBehind(status);
+  return behind === 0 && status.blind !== null ? null : behind;
 }
 
 /** Explains why a network is behind or its state is unknown, most important cause first. The list is empty if all is well. */
@@ -238,7 +255,10 @@ function describeWatcher({ watcher, behind }: ChainStatusView): (readonly [strin
     ['blind', blind],
     ['head', `block ${headNumber}`],
     ['irreversible', `block ${ownSolidNumber}, verified by Quittance; ${nodeSolidNumber}, according to the nodes`],
-    ['behind', `${behind.blocks} irreversible blocks`],
+    [
+      'behind',
+      behind.blocks === null ? 'unknown, because the chain is not visible' : `${behind.blocks} irreversible blocks`,
+    ],
     ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} per block`],
   ];
 }
