@@ -268,6 +268,15 @@ test.each<[string, (infos: Bent) => unknown]>([
   expect(() => read(PLAN, change)).toThrow(refused);
 });
 
+test('the message does not repeat the number of the block, which the reader of the block adds', () => {
+  const mismatch = "the node's transaction infos do not match the block";
+  expect(() => read(PLAN, (i) => i.splice(0))).toThrow(`${mismatch}: 0 infos for ${PLAN.length} transactions`);
+  for (const change of [(i: Bent) => i.splice(0), (i: Bent) => i.reverse()])
+    expect(() => read(PLAN, change)).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('block 1') }),
+    );
+});
+
 test('what is no list at all is refused', () => {
   for (const answer of [{}, null, 'x', undefined]) {
     expect(() => infosOf(156, USDT).http.read(answer)).toThrow(TypeError);

@@ -54,14 +54,14 @@ export function readLogs(
 ): BlockLogs {
   const { number, time, transactions } = block;
   if (infos.length !== transactions.length) {
-    throw refused(`${infos.length} infos for ${transactions.length} transactions in block ${number}`);
+    throw refused(`${infos.length} infos for ${transactions.length} transactions`);
   }
   const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false, isForwarded: false, successor };
   const digest = createHash('sha256');
   for (const [index, transaction] of transactions.entries()) {
     const { txId } = transaction;
     const info = infos[index] ?? {};
-    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index}) in block ${number}`);
+    if (info.id !== txId) throw refused(`info ${info.id} for transaction ${txId} (${index})`);
     if (info.blockNumber !== number || info.blockTimeStamp !== time) {
       throw refused(
         `info for ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
