@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { reconcileAddress, startReconciler, startStateWatch } from '../../src/core/chain/reconcile.ts';
 import { AppError } from '../../src/core/domain/errors.ts';
 import { followStates, setFreeze } from '../../src/core/payments/contract-states.ts';
+import { createHealthProblems, createLiveness } from '../../src/core/payments/health-problems.ts';
 import { whileLeading } from '../../src/core/payments/watching.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
 import { createLoopHealth } from '../../src/core/runtime/loop.ts';
@@ -232,7 +234,11 @@ test('if the last node does not answer calls, the next operator is asked; if non
   const reconciler = startReconciler({ ...following, pauseMs: 5, confirmAfterMs: 0 });
   const states = startStateWatch(following);
   try {
-    const failing = () => loops.look(0).sort();
+    const failing = () =>
+      loops
+        .look(0)
+        .map(({ name }) => name)
+        .sort();
     await expect.poll(failing).toEqual(['books of devnet', 'states of the contract of devnet']);
     // Rounds in which every address is put off follow.
     await delay(300);
@@ -245,6 +251,26 @@ test('if the last node does not answer calls, the next operator is asked; if non
   } finally {
     await Promise.all([reconciler.stop(), states.stop()]);
   }
+});
+
+test('if the nodes have no such contract, the alarm about the checks names the contract and no node', async () => {
+  const loops = createLoopHealth();
+  const log = createLogger({ level: 'silent' });
+  const usdt = 'ab'.repeat(20) as AccountHex;
+  const states = startStateWatch({ ...books, usdt, loops, log, network: 'devnet', agreement: 1, isLeader: () => true });
+  await expect.poll(() => loops.look(0)).toHaveLength(1);
+  await states.stop();
+  const troubles = createHealthProblems({ log });
+  const liveness = createLiveness({ troubles, loops });
+  let ms = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (ms += 5000));
+  onTestFinished(() => clock.mockRestore());
+  for (let looks = 0; looks < 10; looks += 1) await liveness.look(books.db);
+  const found = troubles.list().find(({ subject }) => subject === 'states of the contract of devnet');
+  expect(found?.detail).toContain(`${accountToAddress(usdt)} is not a contract`);
+  expect(found?.detail).toContain('QUITTANCE_DEVNET_USDT');
+  expect(found?.detail).not.toContain('invalid row');
+  expect(found?.detail).not.toContain(new URL(books.devnet.url).host);
 });
 
 /** Records a freeze of the first address, as the watcher does. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AccountHex } from '@quittance/tron/address';
+import { type AccountHex, accountToAddress } from '@quittance/tron/address';
 import { decodeBlockHeader } from '@quittance/tron/block-header';
 import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceBooks } from '../domain/books.ts';
 import { AppError, retryableError } from '../domain/errors.ts';
@@ -485,12 +485,19 @@ async function readSolidNumber(node: Node): Promise<number> {
   return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
 }
 
+/** The message of java-tron for a call of an address that has no contract. Its releases phrase it differently. */
+const NO_CONTRACT = /contract is not exist|no contract/i;
+
 /** Calls a constant method with one address or no argument. Returns `null` if the call reverts. */
 async function ask(node: Node, usdt: AccountHex, { method, account }: Asked): Promise<bigint | null> {
   const answer = await node.ask(constantCall('solid', usdt, method, account?.padStart(64, '0')));
   if (answer.kind === 'refused') {
     const about = account === undefined ? '' : ` for 41${account}`;
-    throw refused(`${node.origin} does not answer ${method}${about}: ${answer.reason.slice(0, MAX_REASON)}`);
+    const message = `${node.origin} does not answer ${method}${about}: ${answer.reason.slice(0, MAX_REASON)}`;
+    const publicReason = NO_CONTRACT.test(answer.reason)
+      ? `according to the nodes, ${accountToAddress(usdt)} is not a contract. On a local network, set QUITTANCE_DEVNET_USDT to the address of its USDT contract`
+      : null;
+    throw new AppError('NODE_REFUSED', message, { retryable: true, publicReason });
   }
   const word = answer.words?.[0];
   return word === undefined ? null : BigInt(`0x${word}`);

@@ -51,17 +51,25 @@ export class AppError extends Error {
   readonly text: Text;
   readonly retryable: boolean;
   readonly problems: readonly FieldProblem[];
+  /** The reason in text that anyone may see, because it names no host; `null` if there's none. */
+  readonly publicReason: string | null;
 
   constructor(
     code: ErrorCode,
     text: Text,
-    options: { retryable?: boolean; cause?: unknown; problems?: readonly FieldProblem[] } = {},
+    options: {
+      retryable?: boolean;
+      cause?: unknown;
+      problems?: readonly FieldProblem[];
+      publicReason?: string | null;
+    } = {},
   ) {
     super(String(text), options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.text = text;
     this.retryable = options.retryable ?? false;
     this.problems = options.problems ?? [];
+    this.publicReason = options.publicReason ?? null;
   }
 }
 

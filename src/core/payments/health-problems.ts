@@ -1,5 +1,5 @@
 import type { AlarmKind } from '../domain/alarm-kinds.ts';
-import { isDatabaseUnavailable, shortageBehind } from '../domain/errors.ts';
+import { AppError, isDatabaseUnavailable, shortageBehind } from '../domain/errors.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, type LoopHealth, startLoop } from '../runtime/loop.ts';
@@ -261,13 +261,14 @@ export function createLiveness({ troubles, loops }: { troubles: HealthProblems; 
     look: async (db) => {
       if (performance.now() - lookedMs < WATCH_LIVENESS_LOOK_MS) return;
       lookedMs = performance.now();
-      const found = loops
-        .look(LOOKS)
-        .map((name) => troubleOf(name, null, `a process's task "${name}" keeps failing: see its log for the cause`));
+      const found = loops.look(LOOKS).map(({ name, error }) => {
+        const reason = error instanceof AppError ? error.publicReason : null;
+        return troubleOf(name, null, `a process's task "${name}" keeps failing: ${reason ?? SEE_LOG}`);
+      });
       const signs = await findSignsOfLife(db);
       for (const { work, network, sign, isNeeded } of signs) {
         note(work, isNeeded ? sign : null);
-        if (isStalled(work)) found.push(troubleOf(work, network, `no process runs the task "${work}"`));
+        if (isStalled(work)) found.push(troubleOf(work, network, `no process runs the task "${work}". ${MAYBE_A_ROW}`));
       }
       for (const work of seen.keys()) if (!signs.some((each) => each.work === work)) seen.delete(work);
       troubles.set(KIND, found);
@@ -275,8 +276,11 @@ export function createLiveness({ troubles, loops }: { troubles: HealthProblems; 
   };
 }
 
+const MAYBE_A_ROW = 'An invalid row that was written directly to the database may be the cause';
+const SEE_LOG = `see its log for the cause. ${MAYBE_A_ROW}`;
+
 function troubleOf(subject: string, network: Network | null, what: string): Trouble {
-  const detail = `${what}. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/reference/alarms.md`;
+  const detail = `${what}. See "watch-stalled" in docs/reference/alarms.md`;
   return { kind: KIND, network, subject, detail, isReady: true };
 }
 

@@ -50,7 +50,7 @@ test('a round that has nothing to do yet does not end a failure; a round that we
     },
   });
   await expect.poll(() => idle, { interval: 1 }).toBeGreaterThan(2);
-  expect(health.look(0)).toEqual(['books']);
+  expect(health.look(0)).toEqual([{ name: 'books', error: new Error('refused') }]);
   next = 'well';
   await expect.poll(() => health.look(0), { interval: 1 }).toEqual([]);
   await loop.stop();

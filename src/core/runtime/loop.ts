@@ -62,7 +62,7 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
           if (!stopping) await pause(round.idlePauseMs);
           continue;
         }
-        health?.note(name, false);
+        health?.note(name, null);
         pauseMs = typeof round === 'number' ? round : round.failedPauseMs;
         failures.count = 0;
         if (typeof round === 'number' && failures.told > 0) {
@@ -71,7 +71,7 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
         }
       } catch (error) {
         report(error);
-        if (!isDatabaseOutage(error)) health?.note(name, true);
+        if (!isDatabaseOutage(error)) health?.note(name, error);
         pauseMs = backoffMs(failures.count, { firstMs: FIRST_PAUSE_MS, longestMs: maxPauseMs });
       }
       if (!stopping) await pause(pauseMs);
@@ -94,20 +94,20 @@ export type LoopHealth = ReturnType<typeof createLoopHealth>;
  * instead of time, because a process that was paused hasn't failed during the pause.
  */
 export function createLoopHealth() {
-  const failing = new Map<string, number>();
+  const failing = new Map<string, { looks: number; error: unknown }>();
   return {
-    /** Records whether a loop's round failed or finished. */
-    note: (name: string, hasFailed: boolean) => {
-      if (!hasFailed) failing.delete(name);
-      else if (!failing.has(name)) failing.set(name, 0);
+    /** Records a loop's round with its error, or `null` if it finished. */
+    note: (name: string, error: unknown) => {
+      if (error === null) failing.delete(name);
+      else failing.set(name, { looks: failing.get(name)?.looks ?? 0, error });
     },
     /**
      * Checks all loops. Returns the loops that have failed and haven't finished a round since, during the last `looks` checks, including
-     * this one.
+     * this one, with their last error.
      */
     look: (looks: number) => {
-      for (const [name, seen] of failing) failing.set(name, seen + 1);
-      return [...failing].flatMap(([name, seen]) => (seen > looks ? [name] : []));
+      for (const seen of failing.values()) seen.looks += 1;
+      return [...failing].flatMap(([name, seen]) => (seen.looks > looks ? [{ name, error: seen.error }] : []));
     },
   };
 }
