@@ -1,10 +1,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatApiKey } from '../../src/core/domain/api-key.ts';
-import { decodeId, uuidV7 } from '../../src/core/domain/ids.ts';
+import { decodeId, encodeId, uuidV7 } from '../../src/core/domain/ids.ts';
 import { unixMs } from '../../src/core/domain/time.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../src/core/store/outbox/webhook-endpoints.ts';
-import { insertApiKey } from '../../src/faces/operator/subjects/keys.ts';
+import { commandActor } from '../../src/faces/operator/actor.ts';
+import { insertApiKey, listKeys } from '../../src/faces/operator/subjects/keys.ts';
 import { addKey } from '../contract/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import {
@@ -89,6 +90,15 @@ test.each([
   service.clock.advance(30_000);
   expect(await read()).toBe(401);
   await untilAlarm(keyId);
+  const { data } = await listKeys.run(
+    { db: service.db, now: () => unixMs(service.clock.now()) },
+    commandActor('anna'),
+    {
+      projectId: encodeId('prj', service.project.id),
+    },
+  );
+  const statusOf = (id: string) => data.find((key) => key.keyId === encodeId('key', id))?.status;
+  expect([statusOf(keyId), data[0]?.status]).toEqual(['invalid', 'active']);
 });
 
 test('a project whose address was changed fails alone: others that create at the same time have their invoices', async () => {

@@ -259,7 +259,7 @@ function renderMaster({ view, missing }: Awaited<ReturnType<typeof showMasterKey
 /** An API or admin API key in a list. */
 type Key = {
   name: string;
-  status: 'active' | 'expired' | 'revoked';
+  status: KeyView['status'];
   createdAt: string;
   expiresAt: string | null;
   lastUsedAt: string | null;
@@ -306,7 +306,10 @@ function addresses(ips: Key['allowedIps']): Html | string {
 
 const LOOKS: Readonly<Record<Key['status'], Badge>> = {
   ...{ active: ['Active', 'PAID'], expired: ['Expired', 'EXPIRED'], revoked: ['Revoked', 'EXPIRED'] },
+  invalid: ['Invalid seal', 'CONFIRMING'],
 };
+
+const mayRevoke = ({ status }: Pick<Key, 'status'>) => status === 'active' || status === 'invalid';
 
 function keyState({ status, expiresAt }: Key): Html {
   const end = status !== 'active' || expiresAt === null ? null : html`<br><small>until ${time(expiresAt)}</small>`;
@@ -314,7 +317,7 @@ function keyState({ status, expiresAt }: Key): Html {
 }
 
 function renderRevoke({ name, status }: Key, url: string): Html {
-  if (status !== 'active') return html`<span class="hint">–</span>`;
+  if (!mayRevoke({ status })) return html`<span class="hint">–</span>`;
   return html`<a href="${url}">Revoke<span class="unseen"> ${outside(name, 60)}</span></a>`;
 }
 
@@ -325,7 +328,7 @@ function describeRevocation({ name, status, ...key }: Key, now: number, others: 
     lastUsedAt === null
       ? 'never'
       : html`${time(lastUsedAt)} UTC, ${duration(Math.max(0, now - Date.parse(lastUsedAt)))} ago`;
-  return html`${status === 'active' ? html`<p>Every request with it is rejected, immediately and permanently.</p>${others}` : html`<p>It is already ${status}.</p>`}
+  return html`${mayRevoke({ status }) ? html`<p>Every request with it is rejected, immediately and permanently.</p>${others}` : html`<p>It is already ${status}.</p>`}
 ${facts([
   ['Name', outside(name, 200)],
   ['Created', html`${time(createdAt)} UTC`],

@@ -20,7 +20,7 @@ import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { keyStatusOf, readNewKey } from './keys.ts';
+import { KEY_STATUSES, keyStatusOf, readNewKey } from './keys.ts';
 
 const row = {
   id: 'uuid',
@@ -75,8 +75,8 @@ const touchAdminKey = commandOf(
 /** Returns the oldest 1,000 keys. */
 const listAdminKeys = rowsOf(
   'admin-key-list',
-  row,
-  `select ${COLUMNS} from admin_keys order by created_at, id limit 1000`,
+  { ...row, isSound: isAsSealed(SEALED_ADMIN_KEY) },
+  `select ${COLUMNS}, ${sealColumn(SEALED_ADMIN_KEY, '')} as is_sound from admin_keys order by created_at, id limit 1000`,
 );
 
 /**
@@ -97,7 +97,7 @@ const made = {
   ...{ expiresAt: maybe(time), allowedIps: of('allowedCidrs', maybe(texts)) },
 };
 const listed = {
-  ...{ ...made, status: choice(['active', 'expired', 'revoked']) },
+  ...{ ...made, status: choice(KEY_STATUSES) },
   ...{ createdAt: time, revokedAt: maybe(time), lastUsedAt: maybe(time) },
 };
 export type AdminKeyView = Shown<typeof listed>;

@@ -9,9 +9,9 @@ import { warnUnwatched } from '../../../core/payments/watched-networks.ts';
 import { Type } from '../../../core/runtime/type.ts';
 import type { Database, Sql } from '../../../core/store/db/database.ts';
 import { commandOf, rowOf, rowsOf } from '../../../core/store/db/rows-of.ts';
-import { sealOf } from '../../../core/store/db/seal.ts';
+import { sealColumn, sealOf } from '../../../core/store/db/seal.ts';
 import { SEALED_API_KEY } from '../../../core/store/db/sealed-tables.ts';
-import { listColumns, type Row } from '../../../core/store/db/statement.ts';
+import { isAsSealed, listColumns, type Row } from '../../../core/store/db/statement.ts';
 import { maySee } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-words.ts';
@@ -61,8 +61,8 @@ type NewApiKey = Pick<Row<typeof columns>, 'id' | 'name' | 'allowedCidrs' | 'exp
 
 export const listApiKeys = rowsOf(
   'api-key-list',
-  columns,
-  `select ${listColumns(columns)} from api_keys where project_id = $1 order by created_at, id limit 1000`,
+  { ...columns, isSound: isAsSealed(SEALED_API_KEY) },
+  `select ${listColumns(columns)}, ${sealColumn(SEALED_API_KEY, '')} as is_sound from api_keys where project_id = $1 order by created_at, id limit 1000`,
   (projectId: string) => [projectId],
 );
 
@@ -79,6 +79,9 @@ export const revokeApiKey = rowOf(
   (id: string, now: UnixMs) => [id, new Date(now)],
 );
 
+/** `invalid`: Quittance accepts no request with the key, because its row has no valid seal. */
+export const KEY_STATUSES = ['active', 'expired', 'revoked', 'invalid'] as const;
+
 const name = { keyId: of('id', id('key')), name: text };
 const rights = {
   expiresAt: maybe(time),
@@ -87,7 +90,7 @@ const rights = {
 };
 const listed = {
   ...name,
-  status: choice(['active', 'expired', 'revoked']),
+  status: choice(KEY_STATUSES),
   createdAt: time,
   expiresAt: rights.expiresAt,
   revokedAt: maybe(time),
@@ -129,10 +132,11 @@ export const listKeys = operation({
 
 /** Also used for admin API keys. */
 export function keyStatusOf(
-  { revokedAt, expiresAt }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null },
+  { revokedAt, expiresAt, isSound }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null; isSound: boolean },
   now: UnixMs,
 ): KeyView['status'] {
   if (revokedAt !== null) return 'revoked';
+  if (!isSound) return 'invalid';
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
 }
 

@@ -55,7 +55,7 @@ import { localOperation, type OperationDeps, operation } from '../operation.ts';
 import { argument, BY, flag, projectArgument } from '../option.ts';
 import { recordAction } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { listApiKeys } from './keys.ts';
+import { keyStatusOf, listApiKeys } from './keys.ts';
 import {
   describeSurcharge,
   linkProblems,
@@ -209,7 +209,7 @@ export const showProject = operation({
       ...{ ...project, activeAddresses: addresses.active, retiredAddresses: addresses.retired },
       autoDerived: accountKeys.reduce((sum, key) => sum + key.autoDerived, 0),
       autoDeriveLimit: accountKeys.reduce((sum, key) => sum + key.autoDeriveLimit, 0),
-      activeKeys: keys.filter((key) => key.revokedAt === null && (key.expiresAt ?? Infinity) > now()).length,
+      activeKeys: keys.filter((key) => keyStatusOf(key, now()) === 'active').length,
       webhookEndpoints: endpoints.filter(({ disabledAt }) => disabledAt === null).length,
     });
     return { view, hasAccountKeys: accountKeys.length > 0 };
