@@ -367,7 +367,11 @@ function addManifestCommands(program: Command, terminal: Terminal, print: Print)
     .command('draft')
     .description('write the addresses in the database to a draft for signing, and show what is new')
     .option('--output <file>', 'output file', 'addresses.draft')
-    .option('--network <network>', `${NETWORK_CHOICE}, comma-separated (default: the main network)`, collect)
+    .option(
+      '--network <network>',
+      `${NETWORK_CHOICE}, comma-separated (default: the main network, and the networks of the installed manifest)`,
+      collect,
+    )
     .option('--reserve <count>', 'number of addresses from each account key to sign in advance', '100')
     .option('--days <count>', 'validity in days', '365')
     .option('--project <prj_…>', 'project for --add, --policy and --max-surcharge')

@@ -123,6 +123,8 @@ test('a key is made, addresses are drafted, signed without a database, installed
     const ignored = await run(
       env,
       'draft',
+      '--network',
+      'nile',
       '--project',
       projectId,
       '--max-surcharge',
@@ -132,9 +134,12 @@ test('a key is made, addresses are drafted, signed without a database, installed
     );
     expect(ignored.json.error).toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: expect.stringContaining(`${projectId} is on devnet, but the draft is for mainnet: add --network devnet`),
+      message: expect.stringContaining(`${projectId} is on devnet, but the draft is for nile: add --network devnet`),
     });
     expect(existsSync(path('ignored'))).toBe(false);
+    // Without --network, it covers the networks of the manifest in force.
+    const same = await run(env, 'draft', '--reserve', '3', '--output', path('same'));
+    expect(same.json).toMatchObject({ serial: 2, addresses: 1 + 2 + 3, changes: [] });
     const unknown = await run(env, 'draft', '--project', 'prj_01j9zk7v5rfq4bt4n9q1v7h3ce', '--max-surcharge', '0.02');
     expect(unknown.json.error).toMatchObject({ code: 'NOT_FOUND' });
 

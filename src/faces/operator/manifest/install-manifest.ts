@@ -10,8 +10,8 @@ import {
 } from '../../../core/domain/manifest/manifest.ts';
 import { lackOfSignatures } from '../../../core/domain/manifest/manifest-signature.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
-import { keyMode, type Network } from '../../../core/domain/network.ts';
-import { DAY_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
+import { NETWORKS, type Network, keyMode } from '../../../core/domain/network.ts';
+import { DAY_MS, type UnixMs, toIso, unixMs } from '../../../core/domain/time.ts';
 import {
   checkMark,
   type InstalledManifest,
@@ -84,12 +84,19 @@ export async function draftManifest({ db, now }: { db: Database; now(): UnixMs }
   };
 }
 
-function isDrafted(network: Network, { networks }: DraftInput): boolean {
-  return networks.length === 0 ? keyMode(network) === 'live' : networks.includes(network);
+/** Unless networks are named, a draft also covers those of the manifest in force, because it would otherwise remove their addresses. */
+function networksOf({ networks, previous }: DraftInput): readonly Network[] {
+  if (networks.length > 0) return networks;
+  const signed = previous?.manifest.networks ?? {};
+  return NETWORKS.filter((network) => keyMode(network) === 'live' || Object.hasOwn(signed, network));
 }
 
-function namesOf({ networks }: DraftInput): string {
-  return networks.length === 0 ? 'mainnet' : networks.join(' or ');
+function isDrafted(network: Network, input: DraftInput): boolean {
+  return networksOf(input).includes(network);
+}
+
+function namesOf(input: DraftInput): string {
+  return networksOf(input).join(' or ');
 }
 
 /** Without this check, the draft would ignore `added` and `settings`, and remove the project from the manifest. */
