@@ -74,11 +74,17 @@ test('a ledger that is older than the seals is sealed once, and is read by who r
   const unsealed = countOf(before.json, 'unsealed');
   expect(unsealed).toBeGreaterThan(10);
 
+  const adviceIn = async (rowMacs: string) =>
+    (await runCli(['ledger', 'seal', '--check'], { env: env({ QUITTANCE_ROW_MACS: rowMacs }) })).stderr;
+  expect(await adviceIn('warn')).toContain('see "Rows have no seal" in docs/guides/tampering.md');
+
   expect(await seal()).toMatchObject({ code: 2, json: { error: { message: /say --yes/ } } });
   const sealed = await seal('--yes', '--by', 'anna');
   expect(sealed).toMatchObject({ code: 0, stderr: expect.stringContaining('quittance reconcile') });
   expect(sealed.json).toMatchObject({ good: true, wrong: [] });
   expect(countOf(sealed.json, 'resealed')).toBe(unsealed);
+  expect(await adviceIn('warn')).toContain('every row has a seal: set QUITTANCE_ROW_MACS=require');
+  expect(await adviceIn('ledger')).toMatch(/every row has a seal$/m);
   expect(await runSql(service, `select acted_by from operator_actions where action = 'ledger.sealed'`)).toEqual([
     { acted_by: 'anna' },
   ]);

@@ -1,4 +1,6 @@
-import { usageError } from '../../core/domain/errors.ts';
+import { AppError, usageError } from '../../core/domain/errors.ts';
+import { findLedgerIdentity } from '../../core/store/db/ledger-identity.ts';
+import { modeOf } from '../../core/store/db/seals.ts';
 import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import {
   acceptRow,
@@ -9,7 +11,7 @@ import {
 } from '../../faces/operator/ledger/seal-ledger.ts';
 import { confirm } from '../terminal/ask-person.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
+import { type CommandDatabase, withDatabase } from '../terminal/with-database.ts';
 
 type Options = { check?: boolean; accept?: string; yes?: boolean; by?: string };
 
@@ -23,18 +25,20 @@ export async function printSealed(terminal: Terminal, options: Options): Promise
   const actor = cliActor(terminal, by);
   const onProgress = terminal.note;
   if (accept !== undefined) return printAccepted(terminal, accept, options);
-  if (check === true)
-    return printSeals(await withDatabase(terminal, (deps) => checkSeals({ ...deps, onProgress }, actor)));
-  const view = await withDatabase(
-    terminal,
-    async (deps) => {
-      terminal.note(BEFORE);
-      if (options.yes !== true) await confirm(terminal, QUESTION);
-      return sealLedger({ ...deps, onProgress }, actor);
-    },
-    AS_OWNER,
-  );
-  return printSeals(view);
+  const run = async (deps: CommandDatabase) => {
+    if (check === true) return checkSeals({ ...deps, onProgress }, actor);
+    terminal.note(BEFORE);
+    if (options.yes !== true) await confirm(terminal, QUESTION);
+    return sealLedger({ ...deps, onProgress }, actor);
+  };
+  const print = async (deps: CommandDatabase) => printSeals(await run(deps), await isRequired(deps));
+  return withDatabase(terminal, print, check === true ? {} : AS_OWNER);
+}
+
+/** Whether Quittance, as it's configured here, uses no row without a valid seal. */
+async function isRequired({ db, config: { rowMacs } }: CommandDatabase): Promise<boolean> {
+  const ledger = await findLedgerIdentity(db);
+  return ledger !== null && rowMacs !== 'off' && modeOf(rowMacs, ledger.id) === 'require';
 }
 
 const BEFORE =
@@ -80,14 +84,17 @@ const TABLES: readonly Column<SealsView['tables'][number]>[] = [
   ['OTHER KEY', 'unknownKey'],
 ];
 
-function printSeals(data: SealsView): Result {
+function printSeals(data: SealsView, isRequired: boolean): Result {
+  const isUnsealed = data.tables.every(({ changed, unknownKey }) => changed + unknownKey === 0);
   const wrong = data.wrong.map(({ table, id, kind }) => `${table}:${id} ${WRONG[kind]}`);
   return {
     data,
     text: [columnsText(data.tables, TABLES), wrong.join('\n')],
     next: data.good
-      ? 'every row has a seal: set QUITTANCE_ROW_MACS=require to reject rows without one'
-      : 'see "A row was changed" in docs/guides/tampering.md',
+      ? `every row has a seal${isRequired ? '' : ': set QUITTANCE_ROW_MACS=require to reject rows without one'}`
+      : isUnsealed
+        ? 'see "Rows have no seal" in docs/guides/tampering.md'
+        : 'see "A row was changed" in docs/guides/tampering.md',
     hasFailed: !data.good,
   };
 }
