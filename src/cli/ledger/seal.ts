@@ -1,4 +1,4 @@
-import { AppError, usageError } from '../../core/domain/errors.ts';
+import { usageError } from '../../core/domain/errors.ts';
 import { findLedgerIdentity } from '../../core/store/db/ledger-identity.ts';
 import { modeOf } from '../../core/store/db/seals.ts';
 import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { retryableError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { NodeSpec } from '../../domain/node.ts';
-import { DAY_MS, type UnixMs, toIso, unixMs } from '../../domain/time.ts';
+import { DAY_MS, toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { createSemaphore } from '../../runtime/concurrency.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import type { Logger } from '../../runtime/log.ts';

@@ -10,8 +10,8 @@ import {
 } from '../../../core/domain/manifest/manifest.ts';
 import { lackOfSignatures } from '../../../core/domain/manifest/manifest-signature.ts';
 import { formatAmount, microUsdt } from '../../../core/domain/money.ts';
-import { NETWORKS, type Network, keyMode } from '../../../core/domain/network.ts';
-import { DAY_MS, type UnixMs, toIso, unixMs } from '../../../core/domain/time.ts';
+import { keyMode, NETWORKS, type Network } from '../../../core/domain/network.ts';
+import { DAY_MS, toIso, type UnixMs, unixMs } from '../../../core/domain/time.ts';
 import {
   checkMark,
   type InstalledManifest,
