@@ -36,18 +36,39 @@ import {
   number,
   outside,
   pager,
+  rowLink,
   table,
+  tile,
   time,
 } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { needProject, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
 
 /** Adds the address list with its capacity, the comparison with the chain, and the forms that change addresses. */
 export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
   const measure = createMeasure(deps);
-  routes.get('/addresses', 'listBalances', (asked) => list(deps, measure, asked));
+  routes.get('/addresses', 'listBalances', ['project', 'after', 'amount', 'done'], async ({ visit, query }) => {
+    const { after, amount, done } = query;
+    const project = needProject(visit, query.project);
+    const { projectId, network } = project;
+    const balances = await listBalances.run(deps, visit.actor, listBalances.read({ projectId, after }, deps.now()));
+    const capacity = after === undefined ? await measure(visit.actor, project) : null;
+    const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
+    const shown = { capacity, balances, changes, amount, after, canCompare: deps.networks.includes(network) };
+    const said = SAID[done ?? ''] ?? null;
+    try {
+      const ofAmount =
+        amount === undefined
+          ? null
+          : await performFor(deps, visit, showCapacityOfAmount, { projectId, amount: amount.trim() });
+      return { ...addressesPage(visit, project, { ...shown, ofAmount }), said };
+    } catch (error) {
+      const problem = describeMistake(error);
+      return { ...addressesPage(visit, project, { ...shown, ofAmount: null }), said, problem };
+    }
+  });
   let isComparing = false;
   routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
     // A comparison queries nodes for up to half a minute, and their requests are limited.
@@ -70,17 +91,15 @@ const SAID: Readonly<Record<string, Html>> = {
   active: html`The address is in use again.`,
 };
 
-type Measure = (actor: Actor, project: ListedProjectView) => Promise<CapacityView>;
-
 const MEASURED_MS = 60_000;
 const MAX_MEASURED = 1000;
 
 /**
  * Measuring reads up to 100,000 invoices. The forecast in days doesn't change within a minute, unless the set of addresses in use changes.
  */
-function createMeasure(deps: ConsoleDeps): Measure {
+function createMeasure(deps: ConsoleDeps) {
   const measured = new Map<string, { at: UnixMs; view: CapacityView }>();
-  return async (actor, { projectId, policy, activeAddresses }) => {
+  return async (actor: Actor, { projectId, policy, activeAddresses }: ListedProjectView): Promise<CapacityView> => {
     const key = [projectId, policy, activeAddresses[policy]].join(' ');
     const at = deps.now();
     const known = measured.get(key);
@@ -89,26 +108,6 @@ function createMeasure(deps: ConsoleDeps): Measure {
     keepNewest(measured, key, { at, view }, MAX_MEASURED);
     return view;
   };
-}
-
-async function list(deps: ConsoleDeps, measure: Measure, { visit, request }: Asked): Promise<Answer> {
-  const { project: asked, after, amount, done } = readQuery(request, ['project', 'after', 'amount', 'done']);
-  const project = needProject(visit, asked);
-  const { projectId, network } = project;
-  const balances = await listBalances.run(deps, visit.actor, listBalances.read({ projectId, after }, deps.now()));
-  const capacity = after === undefined ? await measure(visit.actor, project) : null;
-  const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
-  const shown = { capacity, balances, changes, amount, after, canCompare: deps.networks.includes(network) };
-  const said = SAID[done ?? ''] ?? null;
-  try {
-    const wanted =
-      amount === undefined ? null : showCapacityOfAmount.read({ projectId, amount: amount.trim() }, deps.now());
-    const ofAmount = wanted && (await showCapacityOfAmount.run(deps, visit.actor, wanted));
-    return { ...addressesPage(visit, project, { ...shown, ofAmount }), said };
-  } catch (error) {
-    const problem = describeMistake(error);
-    return { ...addressesPage(visit, project, { ...shown, ofAmount: null }), said, problem };
-  }
 }
 
 async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
@@ -223,7 +222,7 @@ const COLUMNS: readonly Column<BalanceView>[] = [
   [
     'Address',
     ({ address, position, derivationIndex }) =>
-      html`<a class="row" href="/find?q=${address}"><bdi class="mono">${address}</bdi></a> <small class="hint">${number(position)}${derivationIndex === null ? null : html`, derived #${derivationIndex + 1}`}</small>`,
+      html`${rowLink(`/find?q=${address}`, html`<bdi class="mono">${address}</bdi>`)} <small class="hint">${number(position)}${derivationIndex === null ? null : html`, derived #${derivationIndex + 1}`}</small>`,
   ],
   ['State', ({ status, policy }) => html`${badge(...LIFE[status])} <small class="hint">${policy}</small>`],
   ['Ledger balance', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
@@ -275,9 +274,9 @@ function renderCapacity(visit: Visit, project: ListedProjectView, { capacity, of
       : null;
   return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">Capacity</h2>${live(
     'capacities',
-    html`${verdict}<dl class="tiles"><div class="tile"><dt>First amount runs out in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the current rate</dd></div>
-<div class="tile"><dt>Free for the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'no invoices in 30 days' : 'of its payable amounts'}</dd></div>
-<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, surcharge below ${maxSurcharge} USDT`}</dd></div></dl>`,
+    html`${verdict}<dl class="tiles">${tile('First amount runs out in', daysLeft === null ? '–' : `${number(daysLeft)} days`, 'at the current rate')}
+${tile('Free for the scarcest amount', freeShare === null ? '–' : `${percent(freeShare)} %`, freeShare === null ? 'no invoices in 30 days' : 'of its payable amounts')}
+${tile('Addresses in use', number(activeAddresses), policy === 'exact' ? 'policy exact' : `policy ${policy}, surcharge below ${maxSurcharge} USDT`)}</dl>`,
   )}
 <details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, most urgent first', AMOUNTS, rows)}${more}
 <form action="/addresses" method="get">${keepProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;

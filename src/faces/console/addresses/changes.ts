@@ -17,27 +17,26 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, line } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { type Badge, badge, facts, number, outside, time } from '../page/pieces.ts';
+import { type Badge, badge, facts, many, number, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, notFound, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, notFound, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
 
 /** Adds the pages for showing, confirming and withdrawing a pending addition. */
 export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/addresses/changes/:changeId', 'showAddressChange', async (asked) => {
-    const { done } = readQuery(asked.request, ['done']);
-    const { visit } = asked;
+  routes.get('/addresses/changes/:changeId', 'showAddressChange', ['done'], async (asked) => {
+    const { visit, query } = asked;
     const { project, change, refusal } = await find(deps, asked);
     return {
       title: 'Pending addresses',
       about: project,
       beside: badge(...STATES[change.state]),
-      said: SAID[done ?? ''] ?? null,
+      said: SAID[query.done ?? ''] ?? null,
       main: html`
 <section class="card" aria-labelledby="facts"><h2 id="facts">Proposal</h2>${renderFacts(change)}</section>
-<section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
+<section class="card" aria-labelledby="which"><h2 id="which">${many(change.addresses.length, 'address', 'addresses')}</h2>${renderChanged(change)}</section>
 ${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
 <p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
     };
@@ -61,8 +60,7 @@ const SAID: Readonly<Record<string, string>> = {
   withdrawn: 'Withdrawn: no addresses were added.',
 };
 
-const countOf = ({ addresses }: AddressChangeView) =>
-  addresses.length === 1 ? '1 address is' : `${number(addresses.length)} addresses are`;
+const countOf = ({ addresses }: AddressChangeView) => many(addresses.length, 'address is', 'addresses are');
 
 function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
   addForm<Subject, { changeId: string }, unknown>(routes, deps, {

@@ -39,20 +39,23 @@ import {
   facts,
   live,
   ltr,
+  many,
   number,
   outside,
+  rowLink,
   shortAddress,
   table,
+  tile,
   time,
 } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
 import {
   chooseProject,
+  entryOf,
   Forbidden,
   needProject,
   pathPart,
   readPostedForm,
-  readQuery,
   urlTo,
   type Visit,
 } from '../page/visit.ts';
@@ -60,9 +63,11 @@ import { renderKept, renderText } from '../page/words.ts';
 
 /** Adds the pages for the chain's state, the decisions that it needs, and the jobs that read it again. */
 export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
-  routes.get('/chain', 'showStatus', (asked) => show(deps, asked));
-  routes.get('/chain/producers', 'listProducers', async ({ visit, request }) => {
-    const project = needProject(visit, readQuery(request, ['project']).project);
+  routes.get('/chain', 'showStatus', ['project', 'done'], ({ visit, query }) =>
+    showChain(deps, visit, needProject(visit, query.project), query.done),
+  );
+  routes.get('/chain/producers', 'listProducers', ['project'], async ({ visit, query }) => {
+    const project = needProject(visit, query.project);
     return producersPage(visit, project, await findProducers(deps.db, project.network));
   });
   addJobRoutes(routes, deps);
@@ -75,11 +80,12 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
       const project = needProject(visit, asked);
       const text = pathPart(request, 'alarm');
       const { view } = await showStatus(deps, visit.actor, { network: project.network });
-      const alarm = view.alarms.find(
+      const alarm = entryOf(
+        view.alarms,
         ({ kind, subject }) => alarmRow(kind).endsBy === 'operator' && `${kind}.${subject}` === text,
+        `${project.network} has no open ${clip(text)} alarm that you can close`,
       );
-      if (alarm !== undefined) return { project, alarm };
-      throw notFound`${project.network} has no open ${clip(text)} alarm that you can close`;
+      return { project, alarm };
     },
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       ...{ title: 'Close an alarm', about: project, button: 'Close the alarm' },
@@ -126,9 +132,12 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 /** Answers the question: can I trust these figures? */
-async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer> {
-  const { project: asked, done } = readQuery(request, ['project', 'done']);
-  const project = needProject(visit, asked);
+async function showChain(
+  deps: ChainDeps,
+  visit: Visit,
+  project: ListedProjectView,
+  done: string | undefined,
+): Promise<Page> {
   const { network } = project;
   const status = await showStatus(deps, visit.actor, { network });
   const producers = await findProducers(deps.db, network);
@@ -170,23 +179,22 @@ function renderStanding({ view, state, now }: Seen): Html {
   const { network, examined, recorded, behind, watcher, halt } = view;
   const causes = behind.why.filter(({ code }) => halt === null || code !== 'halted');
   const isWell = behind.why.length === 0;
-  const tile = (name: string, block: number | null, hint: Html | string) =>
-    html`<div class="tile"><dt>${name}</dt><dd>${block === null ? '–' : ltr(number(block))}</dd><dd class="hint">${hint}</dd></div>`;
+  const numbered = (block: number | null = null) => (block === null ? '–' : ltr(number(block)));
   const age = examined === null ? 'no block examined yet' : `${duration(now - Date.parse(examined.time))} old`;
   const nodesSay = watcher === null ? '' : `according to the nodes: ${number(watcher.nodeSolidNumber)}`;
   return html`<section class="card" aria-labelledby="standing"><h2 id="standing">${network}</h2><p>${isWell ? badge('Up to date', 'PAID') : badge(behind.blocks === 0 ? 'Held up' : 'Behind', 'CONFIRMING')} ${sayBehind(behind)}.</p>
 ${causes.length === 0 ? null : html`<ul>${causes.map(({ text }) => html`<li>${renderKept(text, MAX_TEXT)}</li>`)}</ul>`}
 <p class="hint">Watcher: ${sayWatcher(state)}.</p></section>
-<section aria-labelledby="heights"><h2 id="heights" class="unseen">Blocks</h2><dl class="tiles">${tile('Newest block', examined?.number ?? null, age)}
-${tile('Irreversible, verified by Quittance', watcher?.ownSolidNumber ?? null, nodesSay)}
-${tile('Recorded', recorded?.number ?? null, recorded === null ? 'nothing yet' : html`created ${time(recorded.time)} UTC`)}</dl></section>`;
+<section aria-labelledby="heights"><h2 id="heights" class="unseen">Blocks</h2><dl class="tiles">${tile('Newest block', numbered(examined?.number), age)}
+${tile('Irreversible, verified by Quittance', numbered(watcher?.ownSolidNumber), nodesSay)}
+${tile('Recorded', numbered(recorded?.number), recorded === null ? 'nothing yet' : html`created ${time(recorded.time)} UTC`)}</dl></section>`;
 }
 
 function sayBehind({ blocks, why }: ChainStatusView['behind']): string {
   if (why.length === 0) return 'all irreversible blocks are recorded, and no alarm blocks progress';
   if (blocks === null) return 'the number of missing blocks is not known';
   if (blocks === 0) return 'all irreversible blocks are recorded, but the watcher is making no progress';
-  return `${number(blocks)} irreversible ${blocks === 1 ? 'block is' : 'blocks are'} not recorded`;
+  return `${many(blocks, 'irreversible block is', 'irreversible blocks are')} not recorded`;
 }
 
 function renderAlarms(visit: Visit, project: ListedProjectView, { alarms, halt }: ChainStatusView): Html {
@@ -303,11 +311,10 @@ type ChainDeps = ConsoleDeps & { jobs: Jobs };
 
 function addJobRoutes(routes: Routes, deps: ChainDeps): void {
   const { get, post } = routes;
-  get('/chain/jobs/:jobId', 'showJob', async (asked) => {
-    const { project, still } = readQuery(asked.request, ['project', 'still']);
+  get('/chain/jobs/:jobId', 'showJob', ['project', 'still'], async (asked) => {
+    const { visit, query } = asked;
     const job = await findJob(deps, asked);
-    const about = projectOf(asked.visit, job, project);
-    return jobPage(asked.visit, about, job, still !== undefined);
+    return jobPage(visit, projectOf(visit, job, query.project), job, query.still !== undefined);
   });
   post('/chain/jobs/:jobId/stop', 'stopJob', (asked) => stop(deps, asked));
   for (const kind of JOB_KINDS) addForm(routes, deps, jobForm(deps, kind));
@@ -348,10 +355,7 @@ function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView 
     (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,
   );
   const columns: Column<JobView>[] = [
-    [
-      'Job',
-      (job) => html`<a class="row" href="${urlTo(visit, `/chain/jobs/${job.jobId}`, project)}">${nameJob(job)}</a>`,
-    ],
+    ['Job', (job) => rowLink(urlTo(visit, `/chain/jobs/${job.jobId}`, project), nameJob(job))],
     ['Status', jobBadge],
     ['Done', sayProgress, 'number'],
     ['Started', ({ startedAt }) => time(startedAt)],
@@ -536,7 +540,7 @@ function renderResult(visit: Visit, project: ListedProjectView | null, { jobId, 
 type Odd = Extract<NonNullable<JobView['result']>, { books: unknown }>['books']['odd'][number];
 
 const BOOKS: readonly Column<Odd>[] = [
-  ['Address', ({ row: { address } }) => html`<a class="row" href="/find?q=${address}">${shortAddress(address)}</a>`],
+  ['Address', ({ row: { address } }) => rowLink(`/find?q=${address}`, shortAddress(address))],
   ['Ledger', ({ row }) => (row.status === 'differs' ? ltr(row.ledger) : '–'), 'number'],
   ['Chain', ({ row }) => (row.status === 'differs' ? ltr(row.chain) : '–'), 'number'],
   ['Difference', ({ row }) => (row.status === 'differs' ? ltr(row.difference) : '–'), 'number'],
@@ -566,5 +570,5 @@ const DIFFERENCES: readonly Column<DifferenceView>[] = [
   ['Address', ({ address }) => shortAddress(address)],
   ['USDT', ({ amount }) => ltr(amount), 'number'],
   ['Block', ({ blockNumber }) => ltr(number(blockNumber)), 'number'],
-  ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 10)}…`)}</a>`],
+  ['Transaction', ({ txId }) => rowLink(`/find?q=${txId}`, ltr(`${txId.slice(0, 10)}…`))],
 ];

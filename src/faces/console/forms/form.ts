@@ -10,15 +10,7 @@ import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, facts, field, hidden, outside, select } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import {
-  chooseProject,
-  type Fields,
-  parsePasskey,
-  readPostedForm,
-  readQuery,
-  urlTo,
-  type Visit,
-} from '../page/visit.ts';
+import { chooseProject, type Fields, parsePasskey, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 
@@ -207,8 +199,8 @@ export function addForm<Subject, Wanted, Outcome>(
   deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
   form: Form<Subject, Wanted, Outcome>,
 ): void {
-  get(form.path, form.action, async (asked) => {
-    const { project, ...filled }: Fields = readQuery(asked.request, ['project', ...(form.filled ?? [])]);
+  get(form.path, form.action, ['project', ...(form.filled ?? [])], async (asked) => {
+    const { project, ...filled }: Fields = asked.query;
     if (form.begins !== undefined)
       return { goTo: urlTo(asked.visit, form.begins, chooseProject(asked.visit, project)) };
     const subject = await form.find(asked, project);

@@ -37,7 +37,9 @@ import {
   ltr,
   money,
   outside,
+  rowLink,
   table,
+  tile,
   time,
 } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes, sendRows } from '../page/routes.ts';
@@ -48,7 +50,6 @@ import {
   notFound,
   pathPart,
   readPostedForm,
-  readQuery,
   urlTo,
   type Visit,
 } from '../page/visit.ts';
@@ -58,9 +59,8 @@ import { consoleText, renderText } from '../page/words.ts';
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   addList(routes, invoicesList(deps));
-  get('/invoices.csv', 'exportInvoices', async (asked) => {
-    const names = ['project', ...FILTERS.map(({ name }) => name)];
-    const { project, ...filters }: Fields = readQuery(asked.request, names);
+  get('/invoices.csv', 'exportInvoices', ['project', ...FILTERS.map(({ name }) => name)], async (asked) => {
+    const { project, ...filters }: Fields = asked.query;
     const { projectId } = needProject(asked.visit, project);
     const rows = await performFor(deps, asked.visit, exportInvoices, { ...filters, projectId } as never);
     return sendRows(asked, `invoices-${projectId}.csv`, rows);
@@ -93,8 +93,14 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     }),
     done: madePage,
   });
-  get('/find', 'findSubject', (asked) => find(deps, asked));
-  get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
+  get('/find', 'findSubject', ['q', 'project', 'in'], (asked) => find(deps, asked, asked.query));
+  get('/invoices/:invoiceId', 'explainSubject', ['sent', 'withdrawn'], async (asked) => {
+    const { sent, withdrawn } = asked.query;
+    const { project, ...shown } = await findInvoice(deps, asked);
+    const saidOf = withdrawn === undefined ? null : 'The invoice is withdrawn.';
+    const said = sent === undefined ? saidOf : 'Quittance is sending the event again.';
+    return { ...invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id }), said };
+  });
   post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
   addForm(routes, deps, {
     ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
@@ -124,14 +130,6 @@ async function findInvoice(deps: ConsoleDeps, { visit, request }: Asked) {
   };
 }
 
-async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { sent, withdrawn } = readQuery(asked.request, ['sent', 'withdrawn']);
-  const { project, ...shown } = await findInvoice(deps, asked);
-  const saidOf = withdrawn === undefined ? null : 'The invoice is withdrawn.';
-  const said = sent === undefined ? saidOf : 'Quittance is sending the event again.';
-  return { ...invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id }), said };
-}
-
 type InvoiceAsked = Awaited<ReturnType<typeof findInvoice>>;
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
@@ -159,7 +157,7 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
   ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
   columns: COLUMNS,
-  filters: () => FILTERS,
+  filters: FILTERS,
   find: async (visit, { projectId }, filters, before) => {
     const given = { ...filters, projectId, before, limit: String(PAGE_SIZE) };
     const found = await performFor(deps, visit, listInvoices, given as never);
@@ -185,10 +183,7 @@ const FILTERS = [
 const PAGE_SIZE = 50;
 
 const COLUMNS: readonly Column<InvoiceView>[] = [
-  [
-    'Order',
-    ({ invoiceId, externalId }) => html`<a class="row" href="/invoices/${invoiceId}">${outside(externalId, 60)}</a>`,
-  ],
+  ['Order', ({ invoiceId, externalId }) => rowLink(`/invoices/${invoiceId}`, outside(externalId, 60))],
   ['State', ({ status }) => invoiceBadge(status)],
   ['Payable amount', ({ payableAmount }) => ltr(payableAmount), 'number'],
   ['Created', ({ createdAt }) => time(createdAt)],
@@ -259,9 +254,9 @@ function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explan
 function renderAmounts({ requestedAmount, price, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
   const tail = formatAmount(microUsdt(microOf(payableAmount) - microOf(requestedAmount)));
   return html`<section aria-label="Amounts"><dl class="tiles">
-<div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT${price && html` for ${outside(formatPrice(price))}`}</dd></div>
-<div class="tile"><dt>Payable amount</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
-<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`due by ${time(expiresAt)} UTC; a later payment still counts` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
+${tile('Requested', ltr(requestedAmount), html`USDT${price && html` for ${outside(formatPrice(price))}`}`)}
+${tile('Payable amount', ltr(payableAmount), html`a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}`)}
+${tile('Received', paid === null ? '–' : ltr(payableAmount), paid === null ? html`due by ${time(expiresAt)} UTC; a later payment still counts` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`)}
 </dl></section>`;
 }
 
@@ -298,8 +293,11 @@ const PAGES = [
  * The search box at the top. Accepts everything that `explain` does, and ids of things with their own page, in all projects that the person
  * may see. `in` selects one project, for an address that several projects have.
  */
-async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const { q = '', project: asked, in: projectId } = readQuery(request, ['q', 'project', 'in']);
+async function find(
+  deps: ConsoleDeps,
+  { visit, request }: Asked,
+  { q = '', project: asked, in: projectId }: Fields<'q' | 'project' | 'in'>,
+): Promise<Answer> {
   const [text, id] = [q.trim(), q.trim().toLowerCase()];
   const page = PAGES.find(([kind]) => decodeId(kind, id) !== null);
   if (page !== undefined) return { goTo: `${page[1]}/${id}` };
@@ -318,27 +316,23 @@ function foundPage(
   { invoices, transfers, addresses }: Found,
   about: ListedProjectView | null,
 ): Page {
-  const project = ({ projectName }: { projectName: string }) => html`<bdi>${projectName}</bdi>`;
-  const ofSeveral = <Of extends { projectName: string }>(): [string, (row: Of) => Html][] =>
-    visit.projects.length > 1 ? [['Project', project]] : [];
+  const ofSeveral: Column<{ projectName: string }>[] =
+    visit.projects.length > 1 ? [['Project', ({ projectName }) => html`<bdi>${projectName}</bdi>`]] : [];
   const made = table(
     'Invoices',
     [
-      [
-        'Order',
-        ({ id, externalId }) => html`<a class="row" href="/invoices/${encodeId('inv', id)}">${outside(externalId)}</a>`,
-      ],
+      ['Order', ({ id, externalId }) => rowLink(`/invoices/${encodeId('inv', id)}`, outside(externalId))],
       ['Status', ({ status }) => invoiceBadge(status)],
       ['Payable amount', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
       ['Created (UTC)', ({ createdAt }) => time(toIso(createdAt))],
-      ...ofSeveral<Found['invoices'][number]>(),
+      ...ofSeveral,
     ],
     invoices,
   );
   const came = table(
     'Transfers',
     [
-      ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 8)}…`)}</a>`],
+      ['Transaction', ({ txId }) => rowLink(`/find?q=${txId}`, ltr(`${txId.slice(0, 8)}…`))],
       [
         'Paid',
         ({ id, kind }) =>
@@ -346,7 +340,7 @@ function foundPage(
       ],
       ['Amount', ({ amountMicro }) => money(formatAmount(amountMicro)), 'number'],
       ['Block (UTC)', ({ blockTime }) => time(toIso(blockTime))],
-      ...ofSeveral<Found['transfers'][number]>(),
+      ...ofSeveral,
     ],
     transfers,
   );
@@ -356,7 +350,7 @@ function foundPage(
       [
         'Address',
         ({ address, project: of }) =>
-          html`<a class="row" href="/find?q=${address}${of && `&in=${encodeId('prj', of.id)}`}">${ltr(address)}</a>`,
+          rowLink(`/find?q=${address}${of === null ? '' : `&in=${encodeId('prj', of.id)}`}`, ltr(address)),
       ],
       ['Whose', ({ project: of }) => (of === null ? 'not yours' : html`<bdi>${of.name}</bdi>, ${of.network}`)],
     ],

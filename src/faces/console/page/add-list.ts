@@ -4,12 +4,12 @@ import { type Html, html } from '../../web/html.ts';
 import { describeMistake } from './layout.ts';
 import { type Column, field, keepProject, liveNone, liveRows, number, pager, select, table } from './pieces.ts';
 import type { Routes } from './routes.ts';
-import { type Fields, needProject, readQuery, urlTo, type Visit } from './visit.ts';
+import { type Fields, needProject, urlTo, type Visit } from './visit.ts';
 
-/** If `isShown` is false, the page doesn't show the filter, and a request that uses it fails because the visitor lacks the right. */
-type Filter = { name: string; label: string; isShown?: boolean } & (
+/** If `isShown` returns false, the page doesn't show the filter, and a request that uses it fails because the visitor lacks the right. */
+type Filter = { name: string; label: string; isShown?(visit: Visit): boolean } & (
   | { options: readonly (readonly [string, string])[] }
-  | { more?: Html }
+  | { more?: Html | undefined }
 );
 /** The next page begins before `next`. `looked` is how many rows this page compared with the filters. */
 type Found<Row> = { data: readonly Row[]; next: string | null; looked?: number };
@@ -23,7 +23,7 @@ export type List<Row> = {
   noun: string;
   pageSize: number;
   columns: readonly Column<Row>[];
-  filters(visit: Visit): readonly Filter[];
+  filters: readonly Filter[];
   /** Throws `INVALID_ARGUMENT`, which is shown above the filters. */
   find(visit: Visit, project: ListedProjectView, filters: Fields, before: string | undefined): Promise<Found<Row>>;
   none(visit: Visit, project: ListedProjectView, isFiltered: boolean): Html;
@@ -33,14 +33,13 @@ export type List<Row> = {
 
 export function addList<Row>({ get }: Routes, list: List<Row>): void {
   const { path, title, noun } = list;
-  get(path, list.action, async ({ visit, request }) => {
-    const fields = list.filters(visit);
-    const names = fields.map(({ name }) => name);
-    const { project: asked, before, ...filters } = readQuery(request, ['project', 'before', ...names]) as Fields;
+  const names = list.filters.map(({ name }) => name);
+  get(path, list.action, ['project', 'before', ...names], async ({ visit, query }) => {
+    const { project: asked, before, ...filters }: Fields = query;
     const project = needProject(visit, asked);
     const isFiltered = Object.keys(filters).length > 0;
     const page = { title, about: project, beside: list.beside?.(visit, project) ?? null };
-    const above = renderFilters(visit, project, list.path, fields, filters);
+    const above = renderFilters(visit, project, list, filters);
     const found = await list.find(visit, project, filters, before).catch(describeMistake);
     if (!('data' in found)) return { ...page, problem: found, main: above };
     const { data, next, looked = 0 } = found;
@@ -62,13 +61,12 @@ export function addList<Row>({ get }: Routes, list: List<Row>): void {
 function renderFilters(
   visit: Visit,
   project: ListedProjectView,
-  path: string,
-  fields: readonly Filter[],
+  { path, filters }: Pick<List<unknown>, 'path' | 'filters'>,
   filled: Fields,
 ): Html {
   const isOpen = Object.keys(filled).length > 0;
-  const shown = fields
-    .filter(({ isShown }) => isShown !== false)
+  const shown = filters
+    .filter(({ isShown }) => isShown?.(visit) !== false)
     .map((each) =>
       'options' in each
         ? html`${select(each.name, each.label, each.options, filled[each.name])}\n`
@@ -86,11 +84,7 @@ export const by = {
   choice: (name: string, label: string, texts: readonly string[], shown?: (text: string) => string): Filter => ({
     ...{ name, label, options: options(texts, shown) },
   }),
-  line: (name: string, label: string, more?: Html): Filter => ({
-    name,
-    label,
-    ...(more === undefined ? {} : { more }),
-  }),
+  line: (name: string, label: string, more?: Html): Filter => ({ name, label, more }),
   days: [
     { name: 'from', label: 'From day', more: html` type="date"` },
     { name: 'to', label: 'To day', more: html` type="date"` },

@@ -61,6 +61,19 @@ export type Badge = readonly [...Parameters<typeof badge>];
 
 export const invoiceBadge = (status: InvoiceStatus) => badge(STATES[status], status);
 
+/** Renders the link in a row's first cell. */
+export const rowLink = (url: string, text: Html | string) => html`<a class="row" href="${url}">${text}</a>`;
+
+/** Renders a figure with its name and a hint. */
+export function tile(name: string, figure: Html | string, hint: Html | string): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd>${figure}</dd><dd class="hint">${hint}</dd></div>`;
+}
+
+/** Returns a text such as `1 key` or `2 keys`. */
+export function many(count: number, one: string, several = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : several}`;
+}
+
 /** The script makes the button visible. */
 export function copyButton(text: string, label: string): Html {
   return html`<button type="button" class="quiet copy" data-copy="${text}" aria-label="${label}" hidden>${label.startsWith('Copy link') ? 'Copy link' : 'Copy'}</button>`;

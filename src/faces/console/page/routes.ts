@@ -18,7 +18,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
 import { hidden as hiddenField } from './pieces.ts';
-import { type Fields, Forbidden, readPostedForm, type Visit } from './visit.ts';
+import { type Fields, Forbidden, readPostedForm, readQuery, type Visit } from './visit.ts';
 
 /** A form stays valid as long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
@@ -152,9 +152,17 @@ export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply
 type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
 type Work = (asked: Asked) => Promise<Answer>;
 
-/** `post` doesn't accept actions that require a new proof of identity. Such actions have a form, which asks for the proof. */
+/**
+ * `get` declares the fields that a page's query may have, and passes them on as `query`. `post` doesn't accept actions that require a new
+ * proof of identity. Such actions have a form, which asks for the proof.
+ */
 export type Routes = {
-  get(path: string, action: ActionName, work: Work): void;
+  get<const Name extends string>(
+    path: string,
+    action: ActionName,
+    names: readonly Name[],
+    work: (asked: Asked & { query: Fields<Name> }) => Promise<Answer>,
+  ): void;
   post(path: string, action: ActionName, work: Work): void;
   form(path: string, action: ActionName, work: Work): void;
   /** Answers requests for any other path on the console. A signed-in person keeps the search box and the menu. */
@@ -201,7 +209,8 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
     });
   };
   return {
-    get: (path, action, work) => add('GET', path, action, work),
+    get: (path, action, names, work) =>
+      add('GET', path, action, (asked) => work({ ...asked, query: readQuery(asked.request, names) })),
     post: (path, action, work) => {
       if ('stepUp' in ACTIONS[action]) throw new Error(`${action} requires a form that asks for a second factor`);
       add('POST', path, action, work);

@@ -45,6 +45,13 @@ export function notFound(what: string, asked: string): AppError {
   return new AppError('NOT_FOUND', `${what} ${clip(asked)} does not exist, or you do not have access to it`);
 }
 
+/** Returns the entry with an id. Throws `NOT_FOUND`, with `unknown` as its text. */
+export function entryOf<Entry>(entries: readonly Entry[], isIt: (entry: Entry) => boolean, unknown: string): Entry {
+  const found = entries.find(isIt);
+  if (found === undefined) throw new AppError('NOT_FOUND', unknown);
+  return found;
+}
+
 export function usedOf(projects: Visit['projects']): ListedProjectView[] {
   return projects.filter(({ archivedAt }) => archivedAt === null);
 }

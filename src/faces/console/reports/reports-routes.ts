@@ -11,9 +11,22 @@ import {
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeMistake } from '../page/layout.ts';
-import { type Column, facts, field, keepProject, live, ltr, money, number, table } from '../page/pieces.ts';
-import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
-import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import {
+  type Column,
+  facts,
+  field,
+  keepProject,
+  live,
+  ltr,
+  many,
+  money,
+  number,
+  rowLink,
+  table,
+  tile,
+} from '../page/pieces.ts';
+import { type Routes, sendFile } from '../page/routes.ts';
+import { type Fields, needProject, urlTo, type Visit } from '../page/visit.ts';
 
 /** The time limit for a page, which someone is waiting for. */
 const PAGE_PATIENCE_MS = 3000;
@@ -22,41 +35,34 @@ const FILE_PATIENCE_MS = 15_000;
 
 /** Adds the bookkeeping figures, as a page and as downloads. */
 export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
-  get('/reports', 'showReport', (asked) => show(deps, asked));
-  get('/reports.csv', 'showReport', (asked) => send(deps, asked, 'csv', writeReport));
-  get('/reports.json', 'showReport', (asked) =>
-    send(deps, asked, 'json', (report) => `${JSON.stringify(report, null, 2)}\n`),
-  );
-}
-
-/** Answers the question: what do I book? */
-async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const { project: asked, ...given } = readQuery(request, ['project', ...PERIOD]);
-  const project = needProject(visit, asked);
-  let [period, shown, problem]: [ReportPeriod | null, Shown | null, Html | null] = [null, null, null];
-  try {
-    period = readReportPeriod(given, deps.now());
-    const input = { projectId: project.projectId, period, patienceMs: PAGE_PATIENCE_MS };
-    const report = await showReport.run(deps, visit.actor, input);
-    shown = { report, isNow: period.to >= dayOf(deps.now()) };
-  } catch (error) {
-    problem = describeMistake(error);
-  }
-  return {
-    title: 'Reports',
-    about: project,
-    problem,
-    main: html`${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
-  };
-}
-
-async function send(deps: ConsoleDeps, asked: Asked, kind: 'csv' | 'json', write: (report: ReportView) => string) {
-  const { project, ...given } = readQuery(asked.request, ['project', ...PERIOD]);
-  const { projectId } = needProject(asked.visit, project);
-  const period = readReportPeriod(given, deps.now());
-  const wanted = { projectId, period, patienceMs: FILE_PATIENCE_MS };
-  const report = await showReport.run(deps, asked.visit.actor, wanted);
-  return sendFile(asked, `report-${projectId}-${period.from}-${period.to}.${kind}`, write(report));
+  get('/reports', 'showReport', ['project', ...PERIOD], async ({ visit, query: { project: asked, ...given } }) => {
+    const project = needProject(visit, asked);
+    let [period, shown, problem]: [ReportPeriod | null, Shown | null, Html | null] = [null, null, null];
+    try {
+      period = readReportPeriod(given, deps.now());
+      const input = { projectId: project.projectId, period, patienceMs: PAGE_PATIENCE_MS };
+      const report = await showReport.run(deps, visit.actor, input);
+      shown = { report, isNow: period.to >= dayOf(deps.now()) };
+    } catch (error) {
+      problem = describeMistake(error);
+    }
+    return {
+      title: 'Reports',
+      about: project,
+      problem,
+      main: html`${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
+    };
+  });
+  const files = { csv: writeReport, json: (report: ReportView) => `${JSON.stringify(report, null, 2)}\n` };
+  for (const [kind, write] of Object.entries(files))
+    get(`/reports.${kind}`, 'showReport', ['project', ...PERIOD], async (asked) => {
+      const { project, ...given } = asked.query;
+      const { projectId } = needProject(asked.visit, project);
+      const period = readReportPeriod(given, deps.now());
+      const wanted = { projectId, period, patienceMs: FILE_PATIENCE_MS };
+      const report = await showReport.run(deps, asked.visit.actor, wanted);
+      return sendFile(asked, `report-${projectId}-${period.from}-${period.to}.${kind}`, write(report));
+    });
 }
 
 const PERIOD = ['from', 'to'] as const;
@@ -78,11 +84,11 @@ function renderReport(visit: Visit, project: ListedProjectView, { report, isNow 
   const { days, total } = report;
   const { paid, requested, received, tails, late, duplicate, unmatched, out } = total;
   const tiles = [
-    tile('Requested', requested, `by ${many(paid, 'paid invoice', 'paid invoices')}`),
-    tile('Received', received, html`tails ${money(tails)}, late ${money(late.amount)}`),
-    tile('Duplicate', duplicate.amount, many(duplicate.count, 'transfer', 'transfers')),
-    tile('Unmatched', unmatched.amount, many(unmatched.count, 'transfer', 'transfers')),
-    tile('Out', out.amount, many(out.count, 'transfer', 'transfers')),
+    tile('Requested', money(requested), `by ${many(paid, 'paid invoice')}`),
+    tile('Received', money(received), html`tails ${money(tails)}, late ${money(late.amount)}`),
+    tile('Duplicate', money(duplicate.amount), many(duplicate.count, 'transfer')),
+    tile('Unmatched', money(unmatched.amount), many(unmatched.count, 'transfer')),
+    tile('Out', money(out.amount), many(out.count, 'transfer')),
   ];
   return html`<dl class="tiles">${tiles}</dl>${days.length === 0 ? NOTHING : renderDays(visit, project, report)}${renderBalance(report, isNow)}`;
 }
@@ -97,7 +103,7 @@ function renderDays(visit: Visit, project: ListedProjectView, { days, months, to
   const isLong = days.length > MAX_DAYS;
   const linkTo = (month: string) => {
     const ofMonth = { from: `${month}-01`, to: lastDayOf(month) };
-    return html`<a class="row" href="${urlTo(visit, '/reports', project, ofMonth)}">${ltr(month)}</a>`;
+    return rowLink(urlTo(visit, '/reports', project, ofMonth), ltr(month));
   };
   const rows: Row[] = [
     ...(isLong ? [] : days.map(({ day, ...sums }) => ({ name: ltr(day), ...sums }))),
@@ -115,30 +121,18 @@ function lastDayOf(month: string): string {
   return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
 }
 
-const many = (count: number, one: string, several: string) => `${number(count)} ${count === 1 ? one : several}`;
-
-function tile(name: string, amount: string, hint: Html | string): Html {
-  return html`<div class="tile"><dt>${name}</dt><dd>${money(amount)}</dd><dd class="hint">${hint}</dd></div>`;
-}
-
 type Row = ReportSums & { name: Html };
 
 const small = (text: Html | string) => html`<br><small>${text}</small>`;
 
 /** Shows a sum with the number of its transfers, or a dash. */
 function counted({ count, amount }: ReportSums['out']): Html {
-  return count === 0
-    ? html`<span class="hint">–</span>`
-    : html`${money(amount)}${small(many(count, 'transfer', 'transfers'))}`;
+  return count === 0 ? html`<span class="hint">–</span>` : html`${money(amount)}${small(many(count, 'transfer'))}`;
 }
 
 const COLUMNS: readonly Column<Row>[] = [
   ['Day (UTC)', ({ name }) => name],
-  [
-    'Requested',
-    ({ requested, paid }) => html`${money(requested)}${small(many(paid, 'invoice', 'invoices'))}`,
-    'number',
-  ],
+  ['Requested', ({ requested, paid }) => html`${money(requested)}${small(many(paid, 'invoice'))}`, 'number'],
   [
     'Received',
     ({ received, tails, late }) =>

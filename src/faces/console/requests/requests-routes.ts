@@ -12,18 +12,17 @@ import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { badge, type Column, copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
+import { badge, type Column, copyButton, facts, ltr, number, outside, rowLink } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
-import { needProject, notFound, pathPart, readQuery, urlTo } from '../page/visit.ts';
+import { needProject, notFound, pathPart, urlTo } from '../page/visit.ts';
 
 /** Adds the list of the shops' API requests, and the page for one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
   addList(routes, requestsList(deps));
-  routes.get('/requests/:requestId', 'showRequest', (asked) => show(deps, asked));
+  routes.get('/requests/:requestId', 'showRequest', [], (asked) => show(deps, asked));
 }
 
 async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  readQuery(request, []);
   const requestId = pathPart(request, 'requestId');
   const id = findRequestId(requestId);
   if (id === null) throw notFound('request', requestId);
@@ -74,12 +73,12 @@ type AnswerClass = keyof typeof ANSWERS;
 /** Answers the question: what did the shop request, and what was the response? */
 const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
-  filters: ({ actor }) => [
+  filters: [
     by.choice('status', 'Response', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
     by.line('externalId', 'Order id'),
     by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
     ...by.days,
-    { name: 'whose', label: 'Whose', options: WHOSE, isShown: actor.projects === null },
+    { name: 'whose', label: 'Whose', options: WHOSE, isShown: ({ actor }) => actor.projects === null },
   ],
   find: async (visit, { projectId }, { whose, ...fields }, before) => {
     const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
@@ -99,7 +98,7 @@ const WHOSE = [
 ] as const;
 
 const COLUMNS: readonly Column<RequestView>[] = [
-  ['Time', ({ requestId, time }) => html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`],
+  ['Time', ({ requestId, time }) => rowLink(`/requests/${requestId}`, moment(time, 'second'))],
   ['Request', (request) => asked(request)],
   ['Response', (request) => html`${statusBadge(request)} ${request.code} ${shorten(describeErrors(request), 60)}`],
   ['Order', ({ externalId }) => (externalId === null ? '–' : outside(externalId, 40))],

@@ -25,37 +25,27 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes, sendRows } from '../page/routes.ts';
-import { type Fields, readQuery, urlTo } from '../page/visit.ts';
+import { performFor, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, urlTo } from '../page/visit.ts';
 
 /** Adds the pages for the audit log, its verification, and its export. */
 export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
-  get('/settings/audit', 'listAudit', (asked) => list(deps, asked));
-  get('/settings/audit.csv', 'exportAudit', (asked) => send(deps, asked, 'csv'));
-  get('/settings/audit.json', 'exportAudit', (asked) => send(deps, asked, 'json'));
-  get('/settings/audit/verification', 'verifyAudit', async ({ visit, request }) => {
-    const { kept } = verifyAudit.read(readQuery(request, ['project', 'head']), deps.now());
-    return verifiedPage(await verifyAudit.run(deps, visit.actor, { kept }), kept !== null);
-  });
-}
-
-/** Answers the question: who did what? */
-async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const { project: _, before, ...filters } = readQuery(request, ['project', 'before', ...AUDIT_FILTERS]);
-  let [problem, found]: [Html | null, AuditListView] = [null, { data: [], next: null }];
-  try {
-    found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
-  } catch (error) {
-    problem = describeMistake(error, { action: 'Action', subject: 'On', by: 'By' });
-  }
-  const { data, next } = found;
-  const isFiltered = Object.keys(filters).length > 0;
-  const urlOf = (path: string, query: Fields = {}) => urlTo(visit, path, null, { ...filters, ...query });
-  return {
-    title: 'Audit log',
-    problem,
-    beside: html`<a class="button quiet" href="/settings/audit/verification">Verify the log</a>`,
-    main: html`
+  get('/settings/audit', 'listAudit', ['project', 'before', ...AUDIT_FILTERS], async ({ visit, query }) => {
+    const { project: _, before, ...filters } = query;
+    let [problem, found]: [Html | null, AuditListView] = [null, { data: [], next: null }];
+    try {
+      found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
+    } catch (error) {
+      problem = describeMistake(error, { action: 'Action', subject: 'On', by: 'By' });
+    }
+    const { data, next } = found;
+    const isFiltered = Object.keys(filters).length > 0;
+    const urlOf = (path: string, query: Fields = {}) => urlTo(visit, path, null, { ...filters, ...query });
+    return {
+      title: 'Audit log',
+      problem,
+      beside: html`<a class="button quiet" href="/settings/audit/verification">Verify the log</a>`,
+      main: html`
 <section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', CHOICES, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
 ${
   data.length === 0
@@ -70,13 +60,18 @@ ${pager(
   },
   html`<a href="${urlOf('/settings/audit.csv')}">Download as CSV</a><a href="${urlOf('/settings/audit.json')}">as JSON</a>`,
 )}`,
-  };
-}
-
-async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Promise<Answer> {
-  const { project: _, ...filters } = readQuery(asked.request, ['project', ...AUDIT_FILTERS]);
-  const given = { ...filters, format, output: undefined } as never;
-  return sendRows(asked, `audit.${format}`, await performFor(deps, asked.visit, exportAuditOperation, given));
+    };
+  });
+  for (const format of ['csv', 'json'])
+    get(`/settings/audit.${format}`, 'exportAudit', ['project', ...AUDIT_FILTERS], async (asked) => {
+      const { project: _, ...filters } = asked.query;
+      const given = { ...filters, format, output: undefined } as never;
+      return sendRows(asked, `audit.${format}`, await performFor(deps, asked.visit, exportAuditOperation, given));
+    });
+  get('/settings/audit/verification', 'verifyAudit', ['project', 'head'], async ({ visit, query }) => {
+    const { kept } = verifyAudit.read(query, deps.now());
+    return verifiedPage(await verifyAudit.run(deps, visit.actor, { kept }), kept !== null);
+  });
 }
 
 const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;

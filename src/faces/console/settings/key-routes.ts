@@ -1,5 +1,4 @@
 import { SCOPES, type Scope, scopesOf } from '../../../core/domain/api-key.ts';
-import { AppError } from '../../../core/domain/errors.ts';
 import type { Text } from '../../../core/domain/message.ts';
 import type { Role } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
@@ -29,21 +28,22 @@ import {
   duration,
   facts,
   ltr,
+  many,
   number,
   outside,
   table,
   time,
 } from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
-import { type Fields, needProject, pathPart, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { entryOf, type Fields, needProject, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { readRightsFields, rightsFields } from './people.ts';
 
 /** Adds the pages for a project's keys, the admin API keys, the receipt key and the master keys. */
 export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings/keys', 'listKeys', async ({ visit, request }) => {
-    const { project: asked, revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
-    const project = needProject(visit, asked);
+  routes.get('/settings/keys', 'listKeys', ['project', 'revoked', 'all'], async ({ visit, query }) => {
+    const { revoked, all } = query;
+    const project = needProject(visit, query.project);
     const keys = (await listKeys.run(deps, visit.actor, project)).data;
     const mayShow = isAllowed(visit.actor, 'showMasterKeys');
     const create = urlTo(visit, '/settings/keys/new', project);
@@ -92,10 +92,8 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
       const keyId = pathPart(request, 'keyId');
       const project = needProject(visit, asked);
       const { data } = await listKeys.run(deps, visit.actor, project);
-      const key = data.find((each) => each.keyId === keyId);
-      if (key === undefined) {
-        throw new AppError('NOT_FOUND', `there is no key ${clip(keyId)} in the project ${project.projectId}`);
-      }
+      const unknown = `there is no key ${clip(keyId)} in the project ${project.projectId}`;
+      const key = entryOf(data, (each) => each.keyId === keyId, unknown);
       const others = data.filter((each) => each !== key && each.status === 'active' && each.name !== HAND_KEY_NAME);
       return { project, key, others: others.length };
     },
@@ -130,18 +128,14 @@ const ADMIN_KEYS = '/settings/admin-keys';
 
 /** Adds the pages for admin API keys. */
 function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get(ADMIN_KEYS, 'listAdminKeys', async ({ visit, request }) => {
-    const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
+  routes.get(ADMIN_KEYS, 'listAdminKeys', ['project', 'revoked', 'all'], async ({ visit, query: { revoked, all } }) => {
     const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
     const list =
       keys.length === 0
         ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. Within the key's role, they can do everything that people can do here.</p><p><a class="button" href="${ADMIN_KEYS}/new">Create the first key</a></p></section>`
         : keyTable(keys, {
             all: all === undefined ? `${ADMIN_KEYS}?all=yes` : null,
-            rights: ({ role, projects }) =>
-              projects === null
-                ? role
-                : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
+            rights: ({ role, projects }) => (projects === null ? role : `${role}, ${many(projects.length, 'project')}`),
             revoke: ({ adminKeyId }) => `${ADMIN_KEYS}/${adminKeyId}/revoke`,
           });
     return {
@@ -182,9 +176,7 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     find: async ({ visit, request }) => {
       const adminKeyId = pathPart(request, 'adminKeyId');
       const { data } = await perform(listAdminKeysOperation, deps, visit.actor, {});
-      const key = data.find((each) => each.adminKeyId === adminKeyId);
-      if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
-      return key;
+      return entryOf(data, (each) => each.adminKeyId === adminKeyId, `there is no admin key ${clip(adminKeyId)}`);
     },
     show: (_visit, key) => ({
       ...{ title: 'Revoke an admin key', button: 'Revoke permanently', back: ADMIN_KEYS },
@@ -230,7 +222,7 @@ function whatIsLeft({ name }: KeyView, others: number) {
   if (name === HAND_KEY_NAME)
     return html`<p>The console uses this key: without it, no one can create invoices by hand.</p>`;
   if (others === 0) return html`<p>This is the last key: your shop cannot create invoices until it has a new key.</p>`;
-  return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} in this project stay active.</p>`;
+  return html`<p>${many(others, 'other key')} in this project stay active.</p>`;
 }
 
 const USES: Record<MasterKeyView['use'], string> = {

@@ -34,14 +34,13 @@ import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { badge, type Column, copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';
+import { badge, type Column, copyButton, facts, ltr, many, outside, rowLink, table, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { type Fields, pathPart, readQuery, type Visit } from '../page/visit.ts';
+import { entryOf, type Fields, pathPart, type Visit } from '../page/visit.ts';
 
 /** Adds the pages for the people who may sign in, for their sessions, and for the visitor's own account. */
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
-    const { removed } = readQuery(request, ['project', 'removed']);
+  routes.get('/settings/people', 'listPeople', ['project', 'removed'], async ({ visit, query: { removed } }) => {
     const { data: people } = await listPeople.run(deps, visit.actor, {});
     return {
       title: 'People',
@@ -54,23 +53,21 @@ ${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="Pe
   });
   addPeopleForms(routes, deps);
   addMeRoutes(routes, deps);
-  routes.get('/settings/people/:personId', 'listPeople', async (asked) => {
-    const { changed } = readQuery(asked.request, ['project', 'changed']);
+  routes.get('/settings/people/:personId', 'listPeople', ['project', 'changed'], async (asked) => {
     const own = await ownSessionOf(deps, asked.request);
     return {
       ...personPage(asked.visit, { ...(await findPerson(deps, asked)), own, now: deps.now() }),
-      said: changed === undefined ? null : 'The role was changed, and the user was signed out.',
+      said: asked.query.changed === undefined ? null : 'The role was changed, and the user was signed out.',
     };
   });
-  routes.get('/settings/sessions', 'listSessions', async ({ visit, request }) => {
-    const { ended } = readQuery(request, ['project', 'ended']);
+  routes.get('/settings/sessions', 'listSessions', ['project', 'ended'], async ({ visit, request, query }) => {
     const { data } = await listSessions.run(deps, visit.actor, {});
     const own = await ownSessionOf(deps, request);
     const end = (sessionId: string) => `/settings/sessions/${sessionId}/end`;
     return {
       title: 'Sessions',
       beside: html`<a href="/settings/people">People</a>`,
-      said: ended === undefined ? null : 'The session has ended.',
+      said: query.ended === undefined ? null : 'The session has ended.',
       main: html`
 ${
   data.length === 0
@@ -100,7 +97,7 @@ function columnsFor(visit: Visit, now: UnixMs): Column<PersonView>[] {
 }
 
 const linkPerson = ({ personId, login }: Pick<PersonView, 'personId' | 'login'>) =>
-  html`<a class="row" href="/settings/people/${personId}">${outside(login, 100)}</a>`;
+  rowLink(`/settings/people/${personId}`, outside(login, 100));
 
 /** The person's page shows the rest. */
 const MAX_NAMED = 3;
@@ -117,9 +114,9 @@ function projectNames({ projects: known }: Visit, projects: readonly string[] | 
 /** Returns a text such as `2 passkeys, password and app, 8 recovery codes`. */
 function signsInWith({ passkeys, hasPassword, recoveryCodes }: PersonView): string {
   const parts = [
-    ...(passkeys === 0 ? [] : [passkeys === 1 ? '1 passkey' : `${passkeys} passkeys`]),
+    ...(passkeys === 0 ? [] : [many(passkeys, 'passkey')]),
     ...(hasPassword ? ['password and app'] : []),
-    ...(recoveryCodes === 0 ? [] : [recoveryCodes === 1 ? '1 recovery code' : `${recoveryCodes} recovery codes`]),
+    ...(recoveryCodes === 0 ? [] : [many(recoveryCodes, 'recovery code')]),
   ];
   return parts.length === 0 ? 'not set up yet' : parts.join(', ');
 }
@@ -241,8 +238,7 @@ type Found = { person: PersonView; sessions: readonly SessionView[]; projects: r
 async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
   const personId = pathPart(request, 'personId');
   const { data: people } = await listPeople.run(deps, visit.actor, {});
-  const person = people.find((each) => each.personId === personId);
-  if (person === undefined) throw notFound`there is no user ${clip(personId)}`;
+  const person = entryOf(people, (each) => each.personId === personId, `there is no user ${clip(personId)}`);
   const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
   return { person, sessions, projects: visit.projects };
 }
@@ -251,7 +247,7 @@ const pathOf = ({ personId }: PersonView) => `/settings/people/${personId}`;
 
 function ends({ length }: readonly SessionView[]): Html {
   if (length === 0) return html`There are no active sessions.`;
-  return html`<strong>${length === 1 ? '1 session ends' : `${length} sessions end`} immediately</strong>, even in the middle of a form.`;
+  return html`<strong>${many(length, 'session ends', 'sessions end')} immediately</strong>, even in the middle of a form.`;
 }
 
 /** In the order of the choice. */
@@ -357,8 +353,7 @@ async function ownSessionOf({ findSession }: ConsoleDeps, request: FastifyReques
 
 /** Adds the pages for the visitor's own account. */
 function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings/me', 'listOwnSessions', async ({ visit, request }) => {
-    const { done } = readQuery(request, ['project', 'done']);
+  routes.get('/settings/me', 'listOwnSessions', ['project', 'done'], async ({ visit, request, query: { done } }) => {
     const session = await deps.findSession(request);
     if (session === null) return visit.actor.id === null ? signedOutPage() : { goTo: '/sign-in' };
     const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
@@ -461,13 +456,12 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
     find: async ({ visit, request }) => {
       const passkeyId = pathPart(request, 'passkeyId');
       const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
-      const passkey = data.find((each) => each.passkeyId === passkeyId);
-      if (passkey === undefined) throw notFound`you have no passkey with this id`;
+      const passkey = entryOf(data, (each) => each.passkeyId === passkeyId, 'you have no passkey with this id');
       return { passkey, others: data.length - 1 };
     },
     show: (_visit, { passkey, others }) => ({
       ...{ title: 'Remove a passkey', button: 'Remove', back: ME },
-      consequence: html`<p>${outside(passkey.name, 100)} will no longer sign you in. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions opened with this passkey continue: end sessions that you do not recognise.</p><p class="hint">Your device still offers the passkey until you delete it on the device.</p>`,
+      consequence: html`<p>${outside(passkey.name, 100)} will no longer sign you in. You keep ${many(others, 'other passkey')}, and a password if you have one. Sessions opened with this passkey continue: end sessions that you do not recognise.</p><p class="hint">Your device still offers the passkey until you delete it on the device.</p>`,
     }),
     read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),
     run: (actor, wanted) => removePasskey.run(deps.people(), actor, wanted),

@@ -32,17 +32,17 @@ import {
 } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, HEADERS, type Page } from '../page/layout.ts';
-import { alert, type Column, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { alert, type Column, duration, facts, ltr, number, outside, rowLink, table, time } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { type Fields, needProject, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** Adds the pages for a project's settings, the forms that change them, and the form for a new project. */
 export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings/project', 'showSettings', async ({ visit, request }) => {
-    const project = needProject(visit, readQuery(request, ['project']).project);
-    return projectPage(visit, await showSettings.run(deps, visit.actor, project), null);
-  });
+  const find = finder(deps);
+  routes.get('/settings/project', 'showSettings', ['project'], async (asked) =>
+    projectPage(asked.visit, await find(asked, asked.query.project), null),
+  );
   addPreviewRoutes(routes, deps);
   addForm(routes, deps, change(deps, { path: '/settings/project/look', given: readLook, show: lookForm }));
   addForm(routes, deps, change(deps, { path: '/settings/project/rules', given: readRules, show: rulesForm }));
@@ -312,7 +312,7 @@ function readLook({ name = '', support, returnUrl, embedOrigins, accent, logo, n
 
 /** Adds the forms that archive and restore a project, and the list of archived ones. */
 function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings/projects', 'listProjects', async ({ visit }) => archivedPage(visit));
+  routes.get('/settings/projects', 'listProjects', ['project'], async ({ visit }) => archivedPage(visit));
   addForm(routes, deps, {
     ...archiving(deps, archiveProject),
     path: '/settings/project/archive',
@@ -349,11 +349,7 @@ const finder =
 function archivedPage(visit: Visit): Page {
   const archived = visit.projects.filter(({ archivedAt }) => archivedAt !== null);
   const columns: Column<ListedProjectView>[] = [
-    [
-      'Project',
-      (project) =>
-        html`<a class="row" href="${urlTo(visit, '/settings/project', project)}">${outside(project.name, 100)}</a>`,
-    ],
+    ['Project', (project) => rowLink(urlTo(visit, '/settings/project', project), outside(project.name, 100))],
     ['Network', ({ network }) => network],
     ['Archived', ({ archivedAt }) => (archivedAt === null ? '' : time(archivedAt))],
   ];
@@ -371,7 +367,7 @@ const PATH = '/settings/project/preview';
  * not in the URL, so that an external link can't put its own text on a console page.
  */
 function addPreviewRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
-  get(PATH, 'showSettings', (asked) => show(deps, asked, readQuery(asked.request, ['project']).project, null));
+  get(PATH, 'showSettings', ['project'], (asked) => show(deps, asked, asked.query.project, null));
   post(PATH, 'showSettings', (asked) => {
     const { project, ...filled } = readPostedForm(asked.request, [...OWN_FIELDS, ...Object.keys(LOOK_LABELS)]);
     return show(deps, asked, project, filled);

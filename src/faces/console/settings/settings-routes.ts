@@ -22,18 +22,29 @@ import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, type FormField, line, lines, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, type Column, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import {
+  alert,
+  type Column,
+  copyButton,
+  duration,
+  facts,
+  ltr,
+  many,
+  number,
+  outside,
+  table,
+  time,
+} from '../page/pieces.ts';
 import { type Asked, performFor, type Routes } from '../page/routes.ts';
-import { chooseProject, pathPart, readQuery, urlTo, usedOf, type Visit } from '../page/visit.ts';
+import { chooseProject, entryOf, pathPart, urlTo, usedOf, type Visit } from '../page/visit.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addProjectRoutes } from './project.ts';
 
 /** Adds the overview of settings, and the pages for projects, keys and channels. */
 export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings', 'showProject', async ({ visit, request }) => {
-    const { project } = readQuery(request, ['project']);
-    return settingsPage(deps, visit, chooseProject(visit, project));
-  });
+  routes.get('/settings', 'showProject', ['project'], ({ visit, query }) =>
+    settingsPage(deps, visit, chooseProject(visit, query.project)),
+  );
   addProjectRoutes(routes, deps);
   addKeyRoutes(routes, deps);
   addChannelRoutes(routes, deps);
@@ -94,7 +105,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'New project', url: '/settings/projects/new', action: 'createProject' },
       about: 'Another shop, or another network, with its own addresses, keys and invoices.',
-      state: async () => `${number(used)} ${used === 1 ? 'project' : 'projects'}`,
+      state: async () => many(used, 'project'),
     },
     ...(used === projects.length ? [] : [archived]),
     {
@@ -136,7 +147,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
 
 function describeChannels(channels: readonly { failingSince: string | null }[]): string {
   const failing = channels.filter(({ failingSince }) => failingSince !== null).length;
-  const all = `${number(channels.length)} ${channels.length === 1 ? 'channel' : 'channels'}`;
+  const all = many(channels.length, 'channel');
   return failing === 0 ? all : `${all}, ${number(failing)} failing`;
 }
 
@@ -146,8 +157,8 @@ function active(keys: readonly { status: string }[]): string {
 
 /** Adds the pages for the channels that notify operators. */
 function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
-    const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
+  routes.get(CHANNELS_PAGE, 'listChannels', ['project', 'tested', 'added', 'removed'], async ({ visit, query }) => {
+    const { tested, added, removed } = query;
     const removal = removed === undefined ? null : 'The channel was removed.';
     const { data: channels } = await listChannels.run(deps, visit.actor, {});
     const ofTest = channels.find(({ channelId }) => channelId === tested);
@@ -217,9 +228,8 @@ const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, 
 
 async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
   const channelId = pathPart(request, 'channelId');
-  const channel = (await listChannels.run(deps, visit.actor, {})).data.find((each) => each.channelId === channelId);
-  if (channel === undefined) throw notFound`there is no channel ${clip(channelId)}`;
-  return channel;
+  const { data } = await listChannels.run(deps, visit.actor, {});
+  return entryOf(data, (each) => each.channelId === channelId, `there is no channel ${clip(channelId)}`);
 }
 
 /** The hint for a URL depends on the kind. */

@@ -7,16 +7,15 @@ import { type SettingView, type SystemView, showEnvironment, showSystem } from '
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { type Column, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { type Column, duration, facts, ltr, many, number, outside, table, time } from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
-import { readQuery, type Visit } from '../page/visit.ts';
+import type { Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** Adds the pages about the process, its settings, and problems around it. */
 export function addSystemRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get } = routes;
-  get('/settings/system', 'showSystem', async ({ visit, request }) => {
-    readQuery(request, ['project']);
+  get('/settings/system', 'showSystem', ['project'], async ({ visit }) => {
     const system = await showSystem(deps, visit.actor);
     const { data: settings } = await showEnvironment(deps, visit.actor);
     const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
@@ -27,7 +26,7 @@ export function addSystemRoutes(routes: Routes, deps: ConsoleDeps): void {
         ['Quittance', ltr(release)],
         ['Node.js', ltr(node)],
         ['PostgreSQL', outside(postgres, 100)],
-        ['Schema', html`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}, the newest is ${ltr(schema)}`],
+        ['Schema', html`${many(migrations, 'migration')}, the newest is ${ltr(schema)}`],
         ['Roles of this process', roles.join(', ')],
         ['Signed addresses', describeManifest(settings)],
         ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
@@ -37,8 +36,7 @@ ${renderBackup(visit, system, settings)}
 <p class="hint">To change these settings, change the environment and restart the process. Secrets are never shown. For a database, this page shows only the location. For a node, it shows only the operator and host.</p>`,
     };
   });
-  get('/settings/doctor', 'runDoctor', async ({ visit, request }) => {
-    readQuery(request, ['project']);
+  get('/settings/doctor', 'runDoctor', ['project'], async ({ visit }) => {
     const { asOf, counts, checks } = await deps.examine(visit.actor);
     const parts = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
       const found = checks.filter((check) => check.state === state);

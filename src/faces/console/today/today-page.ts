@@ -6,14 +6,27 @@ import { type ConcernView, MAX_SHARED, showToday, type TodayView } from '../../o
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { MARK, type Page } from '../page/layout.ts';
-import { badge, type Column, duration, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
+import {
+  badge,
+  type Column,
+  duration,
+  live,
+  ltr,
+  many,
+  money,
+  number,
+  outside,
+  table,
+  tile,
+  time,
+} from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
-import { chooseProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { chooseProject, urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 
 export function addTodayRoute(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/', 'showToday', async ({ visit, request }) => {
-    const project = chooseProject(visit, readQuery(request, ['project']).project);
+  routes.get('/', 'showToday', ['project'], async ({ visit, query }) => {
+    const project = chooseProject(visit, query.project);
     return project === null ? emptyPage(visit) : todayPage(visit, project, await showToday(deps, visit.actor, project));
   });
 }
@@ -134,13 +147,10 @@ function renderFigures({ figures }: TodayView): Html {
       ['in 7 days', days7],
       ['in 30 days', days30],
     ] as const
-  ).map(
-    ([when, { count, amount }]) =>
-      html`<div class="tile"><dt>USDT paid ${when}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'payment' : 'payments'}</dd></div>`,
-  );
+  ).map(([when, { count, amount }]) => tile(`USDT paid ${when}`, money(amount), many(count, 'payment')));
   return html`<section aria-labelledby="paid"><h2 id="paid" class="unseen">Paid</h2><dl class="tiles">${sums}
-<div class="tile"><dt>Paid rate</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended${share.isSample ? `, among the newest ${number(MAX_SHARED)}` : ' in 30 days'}</dd></div>
-<div class="tile"><dt>Typical time to payment</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">${medianMs === null ? 'from invoice creation to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${number(timed.count)} ${timed.count === 1 ? 'payment' : 'payments'}${timed.isSample ? '' : ' in 30 days'}, from invoice creation to PAID`}</dd></div></dl></section>
+${tile('Paid rate', percent, `of ${number(share.decided)} that ended${share.isSample ? `, among the newest ${number(MAX_SHARED)}` : ' in 30 days'}`)}
+${tile('Typical time to payment', medianMs === null ? '–' : duration(medianMs), medianMs === null ? 'from invoice creation to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${many(timed.count, 'payment')}${timed.isSample ? '' : ' in 30 days'}, from invoice creation to PAID`)}</dl></section>
 <section class="card" aria-labelledby="days"><h2 id="days">Paid per day</h2>${renderDays(days)}</section>`;
 }
 

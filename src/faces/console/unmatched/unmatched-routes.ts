@@ -40,6 +40,7 @@ import {
   liveNone,
   liveRows,
   ltr,
+  many,
   money,
   number,
   outside,
@@ -47,56 +48,43 @@ import {
   shortAddress,
   table,
   tabs,
+  tile,
   time,
 } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
-import {
-  type Fields,
-  needProject,
-  notFound,
-  pathPart,
-  readPostedForm,
-  readQuery,
-  urlTo,
-  type Visit,
-} from '../page/visit.ts';
+import { type Fields, needProject, notFound, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** The maximum number of transfers per page whose causes are searched. */
 const PAGE_SIZE = '25';
 
-/** Adds the list of unmatched transfers, the page for a transfer, and the decision about it. */
+/** Adds the list of unmatched transfers with their causes, the page for a transfer, and the decision about it. */
 export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
-  get('/unmatched', 'listTransfers', (asked) => list(deps, asked));
-  get('/unmatched/:transferId', 'showTransfers', async (asked) => {
-    readQuery(asked.request, []);
-    const { transfer, project } = await find(deps, asked);
-    return transferPage(asked.visit, project, transfer, {});
-  });
-  post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
-}
-
-/** Answers three questions: which transfers are unmatched, why, and what should I do? */
-async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const query = readQuery(request, ['project', 'state', 'before', 'resolved']);
-  const project = needProject(visit, query.project);
-  const { projectId } = project;
-  const state = readChoice('state', query.state, STATES) ?? 'open';
-  const given = { projectId, state, before: query.before, limit: PAGE_SIZE };
-  const { view: list } = await performFor(deps, visit, listTransfers, given);
-  const urlOf = (of: State, before?: string) =>
-    urlTo(visit, '/unmatched', project, { state: of === 'open' ? undefined : of, before });
-  const older = list.nextBefore && urlOf(state, list.nextBefore);
-  return {
-    title: 'Unmatched transfers',
-    about: project,
-    said: query.resolved === undefined ? null : 'The decision was recorded. No invoice was changed.',
-    main: html`
+  get('/unmatched', 'listTransfers', ['project', 'state', 'before', 'resolved'], async ({ visit, query }) => {
+    const project = needProject(visit, query.project);
+    const { projectId } = project;
+    const state = readChoice('state', query.state, STATES) ?? 'open';
+    const given = { projectId, state, before: query.before, limit: PAGE_SIZE };
+    const { view: list } = await performFor(deps, visit, listTransfers, given);
+    const urlOf = (of: State, before?: string) =>
+      urlTo(visit, '/unmatched', project, { state: of === 'open' ? undefined : of, before });
+    const older = list.nextBefore && urlOf(state, list.nextBefore);
+    return {
+      title: 'Unmatched transfers',
+      about: project,
+      said: query.resolved === undefined ? null : 'The decision was recorded. No invoice was changed.',
+      main: html`
 ${renderSums(list)}
 ${tabs('Which transfers', NAMES, state, urlOf)}
 ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Unmatched transfers: those with questions from payers first, then the newest', COLUMNS, list.data))}
 ${pager({ older, text: 'Older transfers', newest: query.before === undefined ? null : urlOf(state) })}`,
-  };
+    };
+  });
+  get('/unmatched/:transferId', 'showTransfers', [], async (asked) => {
+    const { transfer, project } = await find(deps, asked);
+    return transferPage(asked.visit, project, transfer, {});
+  });
+  post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
 }
 
 /** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
@@ -171,9 +159,9 @@ function renderSums({ data: listed, nextBefore }: TransferListView): Html | null
     .toSorted((a, b) => Number(b.micro - a.micro))
     .map(({ micro, ...sum }) => ({ ...sum, amount: formatAmount(microUsdt(micro)) }));
   if (data.length === 0) return null;
-  const tiles = data.slice(0, MAX_TILES).map(({ code, count, amount }) => {
-    return html`<div class="tile"><dt>${CAUSES[code].title}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'transfer' : 'transfers'}</dd></div>`;
-  });
+  const tiles = data
+    .slice(0, MAX_TILES)
+    .map(({ code, count, amount }) => tile(CAUSES[code].title, money(amount), many(count, 'transfer')));
   const all =
     data.length <= MAX_TILES
       ? null

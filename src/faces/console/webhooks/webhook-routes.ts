@@ -48,16 +48,19 @@ import {
   liveNone,
   liveRows,
   ltr,
+  many,
   number,
   outside,
   pager,
+  rowLink,
   select,
   table,
   tabs,
+  tile,
   time,
 } from '../page/pieces.ts';
 import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
-import { type Fields, needProject, pathPart, readPostedForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 const PAGE_SIZE = '25';
@@ -65,15 +68,25 @@ const PAGE_SIZE = '25';
 /** Adds the pages for the endpoints, their events' results, and the actions on both. */
 export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
-  get('/webhooks', 'listEndpoints', async ({ visit, request }) => {
-    const project = needProject(visit, readQuery(request, ['project']).project);
+  get('/webhooks', 'listEndpoints', ['project'], async ({ visit, query }) => {
+    const project = needProject(visit, query.project);
     const endpoints = await listEndpoints.run(deps, visit.actor, project);
     const adapters = await listAdapters.run(deps, visit.actor, project);
     const enabled = adapters.data.filter(({ disabledAt }) => disabledAt === null);
     return webhooksPage(visit, project, endpoints.data, enabled);
   });
   addWebhookForms(routes, deps);
-  get('/webhooks/:endpointId', 'showEndpoint', (asked) => show(deps, asked));
+  const shown = ['project', 'status', 'before', 'enabled', 'missed', 'replayed'] as const;
+  get('/webhooks/:endpointId', 'showEndpoint', shown, async (asked) => {
+    const { visit, query } = asked;
+    const { project, ...endpoint } = await findEndpoint(deps, asked);
+    const state = readChoice('status', query.status, DELIVERY_STATES) ?? 'all';
+    const status = state === 'all' ? undefined : state;
+    const given = { endpoint: endpoint.endpointId, status, before: query.before, limit: PAGE_SIZE };
+    const { view: list } = await performFor(deps, visit, listDeliveries, given);
+    const shown = { endpoint, list, state, isFirst: query.before === undefined, now: deps.now() };
+    return { ...endpointPage(visit, project, shown), said: saidOf(query) };
+  });
   addClick(routes, '/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
     const { endpointId, project } = await findEndpoint(deps, asked);
     const { view, url } = await testEndpoint.run(deps, asked.visit.actor, { endpointId });
@@ -88,11 +101,24 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
     });
     return `/webhooks/${endpointId}?${query}`;
   });
-  get('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => askReplay(deps, asked));
+  get('/webhooks/:endpointId/replay', 'replayPeriod', ['project', ...REPLAY_FIELDS], async (asked) => {
+    const { project: _, ...filled } = asked.query;
+    const { project, url, failingSince, disabledAt, ...endpoint } = await findEndpoint(deps, asked);
+    const shown = { url, filled, found: null, problem: null };
+    if (filled.from === undefined) {
+      const since = disabledAt ?? failingSince ?? new Date(deps.now() - DAY_MS).toISOString();
+      return replayPage(asked.visit, project, { ...shown, filled: { from: since } });
+    }
+    try {
+      const { view } = await performFor(deps, asked.visit, replayPeriod, givenOf(endpoint, filled, true));
+      return replayPage(asked.visit, project, { ...shown, found: view });
+    } catch (error) {
+      return replayPage(asked.visit, project, { ...shown, problem: describeMistake(error, { status: 'Which' }) });
+    }
+  });
   post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
-  get('/events/:eventId', 'showDelivery', async (asked) => {
-    const { sent } = readQuery(asked.request, ['sent']);
-    const said = sent === undefined ? null : 'Quittance is sending the event again.';
+  get('/events/:eventId', 'showDelivery', ['sent'], async (asked) => {
+    const said = asked.query.sent === undefined ? null : 'Quittance is sending the event again.';
     return { ...eventPage(asked.visit, ...(await findEvent(deps, asked))), said };
   });
   addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
@@ -123,18 +149,6 @@ function asUnknown(error: unknown): never {
   throw error;
 }
 
-async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { visit, request } = asked;
-  const query = readQuery(request, ['project', 'status', 'before', 'enabled', 'missed', 'replayed']);
-  const { project, ...endpoint } = await findEndpoint(deps, asked);
-  const state = readChoice('status', query.status, DELIVERY_STATES) ?? 'all';
-  const status = state === 'all' ? undefined : state;
-  const given = { endpoint: endpoint.endpointId, status, before: query.before, limit: PAGE_SIZE };
-  const { view: list } = await performFor(deps, visit, listDeliveries, given);
-  const shown = { endpoint, list, state, isFirst: query.before === undefined, now: deps.now() };
-  return { ...endpointPage(visit, project, shown), said: saidOf(query) };
-}
-
 function saidOf({ enabled, missed, replayed }: Fields) {
   if (replayed !== undefined)
     return html`Quittance is sending ${counted(replayed)} again, as fast as the receiver accepts them.`;
@@ -145,22 +159,7 @@ function saidOf({ enabled, missed, replayed }: Fields) {
 /** The number comes from the URL, so it may be anything. */
 const counted = (text: string) => (/^\d{1,9}$/.test(text) ? number(Number(text)) : 'some');
 
-async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { visit, request } = asked;
-  const { project: _, ...filled } = readQuery(request, ['project', ...REPLAY_FIELDS]);
-  const { project, url, failingSince, disabledAt, ...endpoint } = await findEndpoint(deps, asked);
-  const shown = { url, filled, found: null, problem: null };
-  if (filled.from === undefined) {
-    const since = disabledAt ?? failingSince ?? new Date(deps.now() - DAY_MS).toISOString();
-    return replayPage(visit, project, { ...shown, filled: { from: since } });
-  }
-  try {
-    const { view } = await performFor(deps, visit, replayPeriod, givenOf(endpoint, filled, true));
-    return replayPage(visit, project, { ...shown, found: view });
-  } catch (error) {
-    return replayPage(visit, project, { ...shown, problem: describeMistake(error, { status: 'Which' }) });
-  }
-}
+const DAY_MS = 86_400_000;
 
 function givenOf({ endpointId: endpoint }: { endpointId: string }, filled: Filled, isDryRun: boolean) {
   const { from = '', to, status } = filled;
@@ -221,7 +220,7 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
   ] as const;
   const said = parts.flatMap(([count, what]) => (count === 0 ? [] : [`${number(count)} ${what}`]));
   const kept = REPLAY_FIELDS.flatMap((name) => (filled[name] === undefined ? [] : [hidden(name, filled[name])]));
-  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. Quittance sends the events in order.</p>
+  return html`<section class="card" aria-labelledby="found"><h2 id="found">${many(found.total, 'event')}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. Quittance sends the events in order.</p>
 <form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
 }
 
@@ -450,7 +449,7 @@ function webhooksPage(
 
 /** Shows each adapter's rate. */
 const RATES: readonly Column<AdapterView>[] = [
-  ['Adapter', ({ adapterId, kind }) => html`<a class="row" href="/webhooks/${adapterId}">${kind}</a>`],
+  ['Adapter', ({ adapterId, kind }) => rowLink(`/webhooks/${adapterId}`, kind)],
   ['1 USDT costs', ({ rate, currency }) => ltr(`${rate} ${currency}`)],
   ['Source', ({ rateSource }) => (rateSource === null ? 'fixed' : outside(rateSource.origin))],
   ['Age', ({ rateSource }) => (rateSource === null ? '' : ageOf(rateSource))],
@@ -477,14 +476,17 @@ const ENDPOINTS: readonly Column<ListedEndpointView>[] = [
   [
     'URL',
     ({ endpointId, url, description }) =>
-      html`<a class="row" href="/webhooks/${endpointId}">${outside(url, 70)}</a>${description === '' ? null : html` <small class="hint">${outside(description)}</small>`}`,
+      html`${rowLink(`/webhooks/${endpointId}`, outside(url, 70))}${description === '' ? null : html` <small class="hint">${outside(description)}</small>`}`,
   ],
   ['State', stateBadge],
   ['Undelivered', countUndelivered, 'number'],
   ['Last attempt', ({ lastAttempt }) => attemptOf(lastAttempt)],
 ];
 
-function countUndelivered({ undelivered, isUndeliveredMore }: ListedEndpointView): string {
+function countUndelivered({
+  undelivered,
+  isUndeliveredMore,
+}: Pick<ListedEndpointView, 'undelivered' | 'isUndeliveredMore'>): string {
   return `${number(undelivered)}${isUndeliveredMore ? '+' : ''}`;
 }
 
@@ -564,9 +566,9 @@ function renderDay({ day, oldestUndelivered, ...endpoint }: ShownEndpointView, n
     day.looked === 0 ? '–' : `${((day.delivered / day.looked) * 100).toFixed(day.delivered === day.looked ? 0 : 1)} %`;
   const of = `of ${day.isSample ? 'the newest ' : ''}${number(day.looked)} in 24 hours`;
   return html`<section aria-label="Health"><dl class="tiles">
-<div class="tile"><dt>Delivered</dt><dd>${share}</dd><dd class="hint">${of}</dd></div>
-<div class="tile"><dt>Undelivered</dt><dd>${countUndelivered(endpoint as ListedEndpointView)}</dd><dd class="hint">${oldestUndelivered === null ? 'nothing is waiting' : `oldest: ${duration(now - Date.parse(oldestUndelivered))}`}</dd></div>
-<div class="tile"><dt>Given up</dt><dd>${number(day.dead)}</dd><dd class="hint">${of}</dd></div></dl></section>`;
+${tile('Delivered', share, of)}
+${tile('Undelivered', countUndelivered(endpoint), oldestUndelivered === null ? 'nothing is waiting' : `oldest: ${duration(now - Date.parse(oldestUndelivered))}`)}
+${tile('Given up', number(day.dead), of)}</dl></section>`;
 }
 
 function renderActs(visit: Visit, { endpointId, status }: ShownEndpointView): Html {
@@ -592,7 +594,7 @@ const DELIVERED: Readonly<Record<DeliveryView['status'], Badge>> = {
 const deliveryBadge = ({ status }: Pick<DeliveryView, 'status'>) => badge(...DELIVERED[status]);
 
 const DELIVERIES: readonly Column<DeliveryView>[] = [
-  ['Event', ({ eventId, type }) => html`<a class="row" href="/events/${eventId}">${type}</a>`],
+  ['Event', ({ eventId, type }) => rowLink(`/events/${eventId}`, type)],
   ['Time', ({ createdAt }) => time(createdAt)],
   [
     'Order',
