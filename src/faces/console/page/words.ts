@@ -81,7 +81,7 @@ const ARGUMENTS =
  * become links.
  */
 export function renderKept(text: string, length: number): Html {
-  const names = [...Object.keys(SCREENS), ...ON_THE_MACHINE, ...OF_A_SUBJECT].sort((a, b) => b.length - a.length);
+  const names = [...Object.keys(SCREEN_OF), ...ON_THE_MACHINE, ...OF_A_SUBJECT].sort((a, b) => b.length - a.length);
   const told = new RegExp(`"?\\bquittance (${names.join('|')})\\b(${ARGUMENTS})"?`, 'g');
   const shown = shorten(text, length);
   const parts: Html[] = [];
@@ -108,61 +108,44 @@ function subjectOf(given: string): Omit<Hint, 'command'> {
 
 type Link = { url: string; label: string };
 
-/** Next steps that are simply a screen. */
-const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> = {
-  'transfers list': ['/unmatched', 'Unmatched transfers'],
-  'transfers show': ['/unmatched', 'Unmatched transfers'],
-  'transfers resolve': ['/unmatched', 'Unmatched transfers'],
-  'invoice list': ['/invoices', 'Invoices'],
-  'invoice show': ['/invoices', 'Invoices'],
-  'project create': ['/settings/projects/new', 'New project'],
-  'key create': ['/settings/keys/new', 'New API key'],
-  'key list': ['/settings/keys', 'API keys'],
-  'key revoke': ['/settings/keys', 'API keys'],
-  'admin-key list': ['/settings/admin-keys', 'Admin keys'],
-  'admin-key create': ['/settings/admin-keys/new', 'New admin key'],
-  'master-key status': ['/settings/keys', 'Keys'],
-  'receipt rotate': ['/settings/receipt-key', 'New receipt signing key'],
-  'address add': ['/addresses/add', 'Add addresses'],
-  'address list': ['/addresses', 'Addresses'],
-  'address capacity': ['/addresses', 'Addresses'],
-  'address pending': ['/addresses', 'Addresses'],
-  'address derive': ['/addresses/derive', 'Derive addresses'],
-  'address activate': ['/addresses', 'Addresses'],
-  'address retire': ['/addresses', 'Addresses'],
-  'address confirm': ['/addresses', 'Addresses'],
-  'address withdraw': ['/addresses', 'Addresses'],
-  'webhook add': ['/webhooks/add', 'Add a webhook'],
-  'webhook list': ['/webhooks', 'Webhooks'],
-  'deliveries list': ['/webhooks', 'Webhooks'],
-  'deliveries replay': ['/webhooks', 'Webhooks'],
-  'chain status': ['/chain', 'Chain'],
-  'chain resume': ['/chain', 'Chain'],
-  'user list': ['/settings/people', 'People'],
-  'user reset': ['/settings/people', 'People'],
-  'user invite': ['/settings/people/new', 'Invite a user'],
-  'session list': ['/settings/sessions', 'Sessions'],
-  'request list': ['/requests', 'Requests'],
-  'chain acknowledge': ['/chain', 'Chain'],
-  'chain producers': ['/chain/producers', 'Block producers'],
-  'chain rescan': ['/chain/rescan', 'Chain: Rescan'],
-  'chain verify': ['/chain/verify', 'Chain: Compare'],
-  'audit verify': ['/settings/audit', 'Audit log'],
-  backup: ['/settings/system', 'System: Backups'],
-  'webhook test': ['/webhooks', 'Webhooks'],
-  'webhook update': ['/webhooks', 'Webhooks'],
-  'webhook enable': ['/webhooks', 'Webhooks'],
-  'webhook rotate': ['/webhooks', 'Webhooks'],
-  'notify list': ['/settings/notifications', 'Notifications'],
-  'notify add': ['/settings/notifications', 'Notifications'],
-  'notify test': ['/settings/notifications', 'Notifications'],
-  'notify remove': ['/settings/notifications', 'Notifications'],
-  'project list': ['/settings/project', 'Project'],
-  'project update': ['/settings/project', 'Project'],
-  'project unarchive': ['/settings/projects', 'Archived projects'],
-  doctor: ['/settings/doctor', 'Doctor'],
-  reconcile: ['/addresses', 'Addresses: Compare'],
-};
+/** The screens that are the next step in the console, with the commands that they stand for. */
+const SCREENS: readonly (readonly [url: string, label: string, ...commands: string[]])[] = [
+  ['/unmatched', 'Unmatched transfers', 'transfers list', 'transfers show', 'transfers resolve'],
+  ['/invoices', 'Invoices', 'invoice list', 'invoice show'],
+  ['/settings/projects/new', 'New project', 'project create'],
+  ['/settings/keys/new', 'New API key', 'key create'],
+  ['/settings/keys', 'API keys', 'key list', 'key revoke'],
+  ['/settings/admin-keys', 'Admin keys', 'admin-key list'],
+  ['/settings/admin-keys/new', 'New admin key', 'admin-key create'],
+  ['/settings/keys', 'Keys', 'master-key status'],
+  ['/settings/receipt-key', 'New receipt signing key', 'receipt rotate'],
+  ['/addresses/add', 'Add addresses', 'address add'],
+  ['/addresses', 'Addresses', 'address list', 'address capacity', 'address pending', 'address activate'],
+  ['/addresses', 'Addresses', 'address retire', 'address confirm', 'address withdraw'],
+  ['/addresses/derive', 'Derive addresses', 'address derive'],
+  ['/webhooks/add', 'Add a webhook', 'webhook add'],
+  ['/webhooks', 'Webhooks', 'webhook list', 'deliveries list', 'deliveries replay', 'webhook test'],
+  ['/webhooks', 'Webhooks', 'webhook update', 'webhook enable', 'webhook rotate'],
+  ['/chain', 'Chain', 'chain status', 'chain resume', 'chain acknowledge'],
+  ['/settings/people', 'People', 'user list', 'user reset'],
+  ['/settings/people/new', 'Invite a user', 'user invite'],
+  ['/settings/sessions', 'Sessions', 'session list'],
+  ['/requests', 'Requests', 'request list'],
+  ['/chain/producers', 'Block producers', 'chain producers'],
+  ['/chain/rescan', 'Chain: Rescan', 'chain rescan'],
+  ['/chain/verify', 'Chain: Compare', 'chain verify'],
+  ['/settings/audit', 'Audit log', 'audit verify'],
+  ['/settings/system', 'System: Backups', 'backup'],
+  ['/settings/notifications', 'Notifications', 'notify list', 'notify add', 'notify test', 'notify remove'],
+  ['/settings/project', 'Project', 'project list', 'project update'],
+  ['/settings/projects', 'Archived projects', 'project unarchive'],
+  ['/settings/doctor', 'Doctor', 'doctor'],
+  ['/addresses', 'Addresses: Compare', 'reconcile'],
+];
+
+const SCREEN_OF = Object.fromEntries(
+  SCREENS.flatMap(([url, label, ...commands]) => commands.map((command) => [command, { url, label }])),
+) as Readonly<Record<string, Link>>;
 
 /** The page about a step's subject, by its command. `ID` stands for the subject. Some links are only for ids of one kind. */
 const EXACT: Readonly<Record<string, readonly [url: string, label: string, kind?: string]>> = {
@@ -186,8 +169,7 @@ const EXACT: Readonly<Record<string, readonly [url: string, label: string, kind?
 };
 
 function linkOf(step: Hint): Link | null {
-  const [url, label] = SCREENS[step.command] ?? [];
-  return exactLinkOf(step) ?? (url === undefined || label === undefined ? null : { url, label });
+  return exactLinkOf(step) ?? SCREEN_OF[step.command] ?? null;
 }
 
 function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | null {
