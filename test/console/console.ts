@@ -9,7 +9,7 @@ import { findCursor } from '../../src/core/store/chain/cursor.ts';
 import type { Database } from '../../src/core/store/db/database.ts';
 import { INVOICES_CHANNEL } from '../../src/core/store/ledger/checkout.ts';
 import { renderExample } from '../../src/faces/checkout/page/page.ts';
-import type { ConsoleDeps } from '../../src/faces/console/page/console-deps.ts';
+import type { ConsoleDeps } from '../../src/faces/console/page/routes.ts';
 import { registerConsole } from '../../src/faces/console/register.ts';
 import { addSignInRoutes } from '../../src/faces/console/sign-in/sign-in-routes.ts';
 import type { Actor } from '../../src/faces/operator/actor.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { UnixMs } from '../../src/core/domain/time.ts';
 import { createLogger } from '../../src/core/runtime/log.ts';
-import type { ConsoleDeps } from '../../src/faces/console/page/console-deps.ts';
+import type { ConsoleDeps } from '../../src/faces/console/page/routes.ts';
 import { doctorSettings } from '../../src/faces/operator/doctor/check.ts';
 import { runDoctor } from '../../src/faces/operator/doctor/run-doctor.ts';
 import { NO_MANIFEST, type OperationDeps } from '../../src/faces/operator/operation.ts';

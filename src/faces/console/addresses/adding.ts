@@ -16,10 +16,9 @@ import { type ActivationView, type Added, addAddresses } from '../../operator/su
 import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, check, choice, type FormView, formPage, line, lines } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, outside, time } from '../page/pieces.ts';
-import type { Asked, Routes } from '../page/routes.ts';
+import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
 /**

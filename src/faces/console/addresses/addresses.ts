@@ -5,7 +5,6 @@ import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { type AddressChangeView, listAddressChanges } from '../../operator/subjects/address-changes.ts';
 import {
-  type BalanceListView,
   type BalanceView,
   type ComparedBalancesView,
   compareBalances,
@@ -22,7 +21,6 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeMistake, type Page } from '../page/layout.ts';
 import {
   type Badge,
@@ -41,7 +39,7 @@ import {
   tile,
   time,
 } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { needProject, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
@@ -49,6 +47,7 @@ import { addChangeRoutes, addSwitchingForms } from './changes.ts';
 /** Adds the address list with its capacity, the comparison with the chain, and the forms that change addresses. */
 export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
   const measure = createMeasure(deps);
+  // Answers two questions: how long will the addresses last, and are they mine?
   routes.get('/addresses', 'listBalances', ['project', 'after', 'amount', 'done'], async ({ visit, query }) => {
     const { after, amount, done } = query;
     const project = needProject(visit, query.project);
@@ -56,18 +55,34 @@ export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
     const balances = await listBalances.run(deps, visit.actor, listBalances.read({ projectId, after }, deps.now()));
     const capacity = after === undefined ? await measure(visit.actor, project) : null;
     const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
-    const shown = { capacity, balances, changes, amount, after, canCompare: deps.networks.includes(network) };
-    const said = SAID[done ?? ''] ?? null;
+    let [ofAmount, problem]: [CapacityOfAmountView | null, Html | null] = [null, null];
     try {
-      const ofAmount =
-        amount === undefined
-          ? null
-          : await performFor(deps, visit, showCapacityOfAmount, { projectId, amount: amount.trim() });
-      return { ...addressesPage(visit, project, { ...shown, ofAmount }), said };
+      if (amount !== undefined)
+        ofAmount = await performFor(deps, visit, showCapacityOfAmount, { projectId, amount: amount.trim() });
     } catch (error) {
-      const problem = describeMistake(error);
-      return { ...addressesPage(visit, project, { ...shown, ofAmount: null }), said, problem };
+      problem = describeMistake(error);
     }
+    const canCompare = deps.networks.includes(network) && balances.data.length > 0;
+    const isFirst = after === undefined;
+    const urlOf = (query: { after?: string }) => urlTo(visit, '/addresses', project, query);
+    const older = balances.next === null ? null : urlOf({ after: String(balances.next) });
+    const pages = { older, text: 'More addresses', newest: isFirst ? null : urlOf({}), newestText: 'First page' };
+    const list =
+      balances.data.length === 0
+        ? renderNone(isFirst)
+        : html`<section class="card flush" aria-label="Addresses">${table('Addresses, by position', columnsOf(visit, project, balances.data), balances.data)}</section>`;
+    return {
+      title: 'Addresses',
+      about: project,
+      said: SAID[done ?? ''] ?? null,
+      problem,
+      main: html`
+${renderActions(visit, project)}${live('additions', html`${renderWaiting(changes)}`, { isSpoken: true })}
+${renderCapacity(visit, project, { capacity, ofAmount, amount })}
+${live('address-list', list)}
+${pager(pages, canCompare ? renderCompare(visit, project, after) : html``)}
+${isFirst ? renderEnded(changes) : null}`,
+    };
   });
   let isComparing = false;
   routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
@@ -110,44 +125,23 @@ function createMeasure(deps: ConsoleDeps) {
   };
 }
 
-async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
+/** Compares a page of addresses with the chain, and shows the result. */
+async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Page> {
   const after = pathPart(request, 'after');
   const project = needProject(visit, pathPart(request, 'projectId'));
   const taken = tokens.take(visit.path, readPostedForm(request, ['token']).token);
   if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
   const { projectId } = project;
-  const view = await compareBalances.run(deps, visit.actor, compareBalances.read({ projectId, after }, deps.now()));
-  return comparePage(visit, project, { view, after });
-}
-
-type Shown = ShownCapacity & {
-  balances: BalanceListView;
-  changes: readonly AddressChangeView[];
-  /** Whether this process can query the network's nodes. */
-  canCompare: boolean;
-  after: string | undefined;
-};
-
-/** Answers two questions: how long will the addresses last, and are they mine? */
-function addressesPage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
-  const { balances, changes, after } = shown;
-  const isFirst = after === undefined;
-  const urlOf = (query: { after?: string }) => urlTo(visit, '/addresses', project, query);
-  const older = balances.next === null ? null : urlOf({ after: String(balances.next) });
-  const pages = { older, text: 'More addresses', newest: isFirst ? null : urlOf({}), newestText: 'First page' };
-  const list =
-    balances.data.length === 0
-      ? renderNone(isFirst)
-      : html`<section class="card flush" aria-label="Addresses">${table('Addresses, by position', columnsOf(visit, project, balances.data), balances.data)}</section>`;
+  const { data, skipped, node } = await performFor(deps, visit, compareBalances, { projectId, after });
+  const differ = data.filter(({ status }) => status === 'differs').length;
+  const early = data.filter(({ status }) => status === 'too-early').length;
   return {
-    title: 'Addresses',
+    title: 'Compared with the chain',
     about: project,
-    main: html`
-${renderActions(visit, project)}${live('additions', html`${renderWaiting(changes)}`, { isSpoken: true })}
-${renderCapacity(visit, project, shown)}
-${live('address-list', list)}
-${pager(pages, renderCompare(visit, project, shown))}
-${isFirst ? renderEnded(changes) : null}`,
+    main: html`${renderVerdict({ same: data.length - differ - early, differ, early })}
+${data.length === 0 ? null : html`<section class="card flush" aria-label="Addresses">${table('Balance of each address', COMPARED, data)}</section>`}
+${node === null ? null : html`<p class="hint">Balances according to ${outside(node, 100)}.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, so they were not checked again.</p>`}
+<p><a class="button" href="${urlTo(visit, '/addresses', project, { after })}">Addresses</a></p>`,
   };
 }
 
@@ -244,10 +238,9 @@ const LIFE: Record<BalanceView['status'], Badge> = {
 };
 
 /** One click is enough, because this only queries nodes and replaces the recorded comparison. */
-function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html {
-  if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return html``;
-  const path = `/addresses/compare/${project.projectId}/${after ?? '0'}`;
-  return oneClick(visit, path, 'Compare with the chain');
+function renderCompare(visit: Visit, { projectId }: ListedProjectView, after = '0'): Html {
+  if (!isAllowed(visit.actor, 'compareBalances')) return html``;
+  return oneClick(visit, `/addresses/compare/${projectId}/${after}`, 'Compare with the chain');
 }
 
 /** `capacity` is only on the first page. `ofAmount` is the capacity for the requested amount. */
@@ -324,25 +317,6 @@ const FREE: readonly Column<AddressCapacityView>[] = [
 const percent = (share: number) => (Math.floor(share * 1000) / 10).toFixed(1);
 
 type Compared = ComparedBalancesView['data'][number];
-
-/** Shows the result of comparing a page of addresses with the chain. */
-function comparePage(
-  visit: Visit,
-  project: ListedProjectView,
-  { view, after }: { view: ComparedBalancesView; after: string },
-): Page {
-  const { data, skipped, node } = view;
-  const differ = data.filter(({ status }) => status === 'differs').length;
-  const early = data.filter(({ status }) => status === 'too-early').length;
-  return {
-    title: 'Compared with the chain',
-    about: project,
-    main: html`${renderVerdict({ same: data.length - differ - early, differ, early })}
-${data.length === 0 ? null : html`<section class="card flush" aria-label="Addresses">${table('Balance of each address', COMPARED, data)}</section>`}
-${node === null ? null : html`<p class="hint">Balances according to ${outside(node, 100)}.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, so they were not checked again.</p>`}
-<p><a class="button" href="${urlTo(visit, '/addresses', project, { after })}">Addresses</a></p>`,
-  };
-}
 
 function renderVerdict({ same, differ, early }: { same: number; differ: number; early: number }): Html {
   if (differ > 0) {

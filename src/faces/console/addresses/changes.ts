@@ -16,9 +16,8 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, line } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Badge, badge, facts, many, number, outside, time } from '../page/pieces.ts';
-import type { Asked, Routes } from '../page/routes.ts';
+import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
 import { type Fields, needProject, notFound, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { endingField, readEnding } from './adding.ts';
 

@@ -30,7 +30,6 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, type Form, line, oneClick } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import {
   badge,
@@ -48,7 +47,7 @@ import {
   tile,
   time,
 } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import {
   chooseProject,
   entryOf,
@@ -63,12 +62,39 @@ import { renderKept, renderText } from '../page/words.ts';
 
 /** Adds the pages for the chain's state, the decisions that it needs, and the jobs that read it again. */
 export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
-  routes.get('/chain', 'showStatus', ['project', 'done'], ({ visit, query }) =>
-    showChain(deps, visit, needProject(visit, query.project), query.done),
-  );
+  // Answers the question: can I trust these figures?
+  routes.get('/chain', 'showStatus', ['project', 'done'], async ({ visit, query }) => {
+    const project = needProject(visit, query.project);
+    const { network } = project;
+    const { view, state } = await showStatus(deps, visit.actor, { network });
+    const producers = await findProducers(deps.db, network);
+    const jobs = deps.networks.includes(network) ? await listJobs(deps, visit.actor, { network }) : null;
+    const now = deps.now();
+    return {
+      title: 'Chain',
+      about: project,
+      beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Refresh</a></p>`,
+      said: DONE[query.done ?? ''] ?? null,
+      main: html`
+${live('troubles', html`${renderHalt(visit, project, view)}`, { isSpoken: true })}
+${live('standings', renderStanding(view, state, now))}
+${live('warnings', renderAlarms(visit, project, view), { isSpoken: true })}
+${live('node-list', html`${renderNodes(view)}`)}
+${live('makers', renderProducers(visit, project, producers))}
+${live('job-list', renderJobs(visit, project, jobs))}`,
+    };
+  });
   routes.get('/chain/producers', 'listProducers', ['project'], async ({ visit, query }) => {
     const project = needProject(visit, query.project);
-    return producersPage(visit, project, await findProducers(deps.db, project.network));
+    const { network, data } = await findProducers(deps.db, project.network);
+    const [newest] = data;
+    return {
+      title: 'Block producers',
+      about: project,
+      main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
+${newest === undefined ? html`<section class="card empty"><h2>No producers known yet</h2><p>The watcher reads them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with those on a block explorer that does not depend on your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/reference/alarms.md.</p></details>` : null}`,
+    };
   });
   addJobRoutes(routes, deps);
   addForm(routes, deps, {
@@ -131,39 +157,6 @@ const DONE: Readonly<Record<string, string>> = {
   resumed: 'The watcher has been resumed. Its status is updated in a few seconds.',
 };
 
-/** Answers the question: can I trust these figures? */
-async function showChain(
-  deps: ChainDeps,
-  visit: Visit,
-  project: ListedProjectView,
-  done: string | undefined,
-): Promise<Page> {
-  const { network } = project;
-  const status = await showStatus(deps, visit.actor, { network });
-  const producers = await findProducers(deps.db, network);
-  const jobs = deps.networks.includes(network) ? await listJobs(deps, visit.actor, { network }) : null;
-  const now = deps.now();
-  const seen: Seen = { ...status, producers, jobs, now };
-  const { view } = status;
-  return {
-    title: 'Chain',
-    about: project,
-    beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Refresh</a></p>`,
-    said: DONE[done ?? ''] ?? null,
-    main: html`
-${live('troubles', html`${renderHalt(visit, project, view)}`, { isSpoken: true })}
-${live('standings', renderStanding(seen))}
-${live('warnings', renderAlarms(visit, project, view), { isSpoken: true })}
-${live('node-list', html`${renderNodes(view)}`)}
-${live('makers', renderProducers(visit, project, seen))}
-${live('job-list', renderJobs(visit, project, seen.jobs))}`,
-  };
-}
-
-type Status = Awaited<ReturnType<typeof showStatus>>;
-/** `jobs` is `null` if this process has no nodes for the network. */
-type Seen = Status & { producers: ProducersView; jobs: JobListView | null; now: number };
-
 function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainStatusView): Html | null {
   if (halt === null) return null;
   const step = isAllowed(visit.actor, 'resumeChain')
@@ -175,7 +168,9 @@ function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainSta
 /** The maximum length of a stored alarm text. */
 const MAX_TEXT = 2000;
 
-function renderStanding({ view, state, now }: Seen): Html {
+type State = Awaited<ReturnType<typeof showStatus>>['state'];
+
+function renderStanding(view: ChainStatusView, state: State, now: number): Html {
   const { network, examined, recorded, behind, watcher, halt } = view;
   const causes = behind.why.filter(({ code }) => halt === null || code !== 'halted');
   const isWell = behind.why.length === 0;
@@ -255,7 +250,7 @@ function renderState({ state, pausedForMs, reason, failures = 0 }: NodeView): Ht
   return html`${badge(`${state}${left}`, look)}${why}`;
 }
 
-function renderProducers(visit: Visit, project: ListedProjectView, { producers: { data } }: Seen): Html {
+function renderProducers(visit: Visit, project: ListedProjectView, { data }: ProducersView): Html {
   const [newest] = data;
   const text =
     newest === undefined
@@ -281,17 +276,6 @@ function sayProducers({ adoptedAt, reason, nodes, producers }: Adopted): Html {
 /** How many changes a page shows. Each change is the result of a network vote, and there is at most one vote every six hours. */
 const MAX_CHANGES = 30;
 
-function producersPage(visit: Visit, project: ListedProjectView, { network, data }: ProducersView): Page {
-  const [newest] = data;
-  return {
-    title: 'Block producers',
-    about: project,
-    main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
-${newest === undefined ? html`<section class="card empty"><h2>No producers known yet</h2><p>The watcher reads them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with those on a block explorer that does not depend on your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/reference/alarms.md.</p></details>` : null}`,
-  };
-}
-
 function renderSets(newest: Adopted, data: readonly Adopted[]): Html {
   const shown = data.slice(0, MAX_CHANGES);
   const left =
@@ -310,15 +294,43 @@ const PRODUCERS: readonly Column<Adopted['producers'][number]>[] = [
 type ChainDeps = ConsoleDeps & { jobs: Jobs };
 
 function addJobRoutes(routes: Routes, deps: ChainDeps): void {
-  const { get, post } = routes;
-  get('/chain/jobs/:jobId', 'showJob', ['project', 'still'], async (asked) => {
+  routes.get('/chain/jobs/:jobId', 'showJob', ['project', 'still'], async (asked) => {
     const { visit, query } = asked;
     const job = await findJob(deps, asked);
     return jobPage(visit, projectOf(visit, job, query.project), job, query.still !== undefined);
   });
-  post('/chain/jobs/:jobId/stop', 'stopJob', (asked) => stop(deps, asked));
-  for (const kind of JOB_KINDS) addForm(routes, deps, jobForm(deps, kind));
-  addForm(routes, deps, repairForm(deps));
+  routes.post('/chain/jobs/:jobId/stop', 'stopJob', async (asked) => {
+    const { visit, request, tokens } = asked;
+    const { token } = readPostedForm(request, ['token']);
+    const job = await findJob(deps, asked);
+    if (!isAllowed(visit.actor, JOB_ACTIONS[job.kind])) throw new Forbidden(JOB_ACTIONS[job.kind]);
+    const project = projectOf(visit, job, undefined);
+    const taken = tokens.take(visit.path, token);
+    if (taken.kind === 'refused')
+      return { ...jobPage(visit, project, job, true), problem: html`<p>${taken.reason}.</p>`, status: 409 };
+    await stopJob(deps, visit.actor, { jobId: job.jobId });
+    return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
+  });
+  for (const kind of JOB_KINDS) {
+    addForm(routes, deps, {
+      ...jobForm(deps, kind),
+      path: `/chain/${kind}`,
+      find: async (asked, project) => ({ ...(await findNetwork(deps, asked, project)), blocks: null }),
+    });
+  }
+  // Rescans the blocks in a comparison that found missing transfers.
+  addForm(routes, deps, {
+    ...jobForm(deps, 'rescan'),
+    path: '/chain/jobs/:jobId/rescan',
+    find: async (asked, project) => {
+      const { network, from, to } = await findJob(deps, asked);
+      const found = await findNetwork(deps, asked, project);
+      if (from === null || to === null || network !== found.project.network) {
+        throw new AppError('NOT_FOUND', `this job did not read ${found.project.network} blocks`);
+      }
+      return { ...found, blocks: { from: String(from), to: String(to) } };
+    },
+  });
 }
 
 const JOBS: Record<JobKind, string> = {
@@ -344,7 +356,7 @@ function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'tot
 const LOST =
   'Quittance keeps only the ten newest jobs, in memory: a restart stops running jobs and clears the list. Transfers recorded by a rescan stay in the ledger, and appear in the audit log.';
 
-/** Shows work that takes minutes: the forms that start it, and running and finished jobs. */
+/** Shows work that takes minutes: the forms that start it, and its jobs, or `null` if this process has no nodes for the network. */
 function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView | null): Html {
   const { network } = project;
   if (jobs === null) {
@@ -375,50 +387,12 @@ function projectOf(visit: Visit, { network }: JobView, asked: string | undefined
   return chosen?.network === network ? chosen : (visit.projects.find((each) => each.network === network) ?? null);
 }
 
-async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
-  const { visit, request, tokens } = asked;
-  const { token } = readPostedForm(request, ['token']);
-  const job = await findJob(deps, asked);
-  if (!isAllowed(visit.actor, JOB_ACTIONS[job.kind])) throw new Forbidden(JOB_ACTIONS[job.kind]);
-  const project = projectOf(visit, job, undefined);
-  const taken = tokens.take(visit.path, token);
-  if (taken.kind === 'refused')
-    return { ...jobPage(visit, project, job, true), problem: html`<p>${taken.reason}.</p>`, status: 409 };
-  await stopJob(deps, visit.actor, { jobId: job.jobId });
-  return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
-}
-
 /** `blocks` is the fixed range of a rescan after a comparison. */
 type JobFormsSubject = { project: ListedProjectView; recorded: number; blocks: { from: string; to: string } | null };
-type JobFormsWanted = { network: string; work: JobWork };
-type JobForm = Form<JobFormsSubject, JobFormsWanted, JobView>;
+type JobForm = Form<JobFormsSubject, { network: string; work: JobWork }, JobView>;
 
 /** The range that a form suggests at first; it takes a few minutes. */
 const OFFERED_BLOCKS = 1000;
-
-/** Starts a job on the project's network. */
-function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
-  return {
-    ...formOf(deps, kind),
-    path: `/chain/${kind}`,
-    find: async (asked, project) => ({ ...(await findNetwork(deps, asked, project)), blocks: null }),
-  };
-}
-
-/** Rescans the blocks in a comparison that found missing transfers. */
-function repairForm(deps: ChainDeps): JobForm {
-  return {
-    ...formOf(deps, 'rescan'),
-    path: '/chain/jobs/:jobId/rescan',
-    find: async (asked, project) => {
-      const { network, from, to } = await findJob(deps, asked);
-      const found = await findNetwork(deps, asked, project);
-      if (from === null || to === null || network !== found.project.network)
-        throw notFound`this job did not read ${found.project.network} blocks`;
-      return { ...found, blocks: { from: String(from), to: String(to) } };
-    },
-  };
-}
 
 /** This process must have nodes for the network, and the network must have been followed before. */
 async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | undefined) {
@@ -430,7 +404,8 @@ async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | un
   throw conflict`no ${network} block is recorded yet, so there is nothing to compare`;
 }
 
-function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {
+/** Starts a job on the project's network. */
+function jobForm(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {
   return {
     action: JOB_ACTIONS[kind],
     show: (visit, { project, recorded, blocks }) => ({

@@ -6,10 +6,9 @@ import { type Given, type LocalOperation, type OperationDeps, perform } from '..
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import type { StepUpProof, StepUpRequest } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, facts, field, hidden, outside, select } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
+import type { Answer, Asked, ConsoleDeps, Routes } from '../page/routes.ts';
 import { chooseProject, type Fields, parsePasskey, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];

@@ -25,8 +25,7 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import { addForm, byOperation, line } from '../forms/form.ts';
-import { addList, by, type List } from '../page/add-list.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
+import { addList, by } from '../page/add-list.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import {
   type Column,
@@ -42,7 +41,7 @@ import {
   tile,
   time,
 } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes, sendRows } from '../page/routes.ts';
+import { type Answer, type Asked, type ConsoleDeps, performFor, type Routes, sendRows } from '../page/routes.ts';
 import {
   chooseProject,
   type Fields,
@@ -58,7 +57,23 @@ import { consoleText, renderText } from '../page/words.ts';
 /** Adds the list, the export, the page for an invoice, the form that creates one, and the search box's page. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
-  addList(routes, invoicesList(deps));
+  addList(routes, {
+    ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
+    columns: COLUMNS,
+    filters: FILTERS,
+    find: async (visit, { projectId }, filters, before) => {
+      const given = { ...filters, projectId, before, limit: String(PAGE_SIZE) };
+      const found = await performFor(deps, visit, listInvoices, given as never);
+      return { ...found, next: found.nextBefore };
+    },
+    none: renderNone,
+    beside: (visit, project) =>
+      isAllowed(visit.actor, 'createInvoiceByHand')
+        ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
+        : null,
+    below: (visit, project, filters) =>
+      html`<a href="${urlTo(visit, '/invoices.csv', project, filters)}" download>Download as CSV</a>`,
+  });
   get('/invoices.csv', 'exportInvoices', ['project', ...FILTERS.map(({ name }) => name)], async (asked) => {
     const { project, ...filters }: Fields = asked.query;
     const { projectId } = needProject(asked.visit, project);
@@ -101,7 +116,27 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     const said = sent === undefined ? saidOf : 'Quittance is sending the event again.';
     return { ...invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id }), said };
   });
-  post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
+  post('/invoices/:invoiceId/replay', 'replayEvents', async (asked) => {
+    const { visit, request, tokens } = asked;
+    const { event = '', token } = readPostedForm(request, ['event', 'token']);
+    const { project, ...shown } = await findInvoice(deps, asked);
+    const refuse = (problem: Html) => {
+      return { ...invoicePage(visit, project, { ...shown, requestId: request.id }), problem, status: 409 };
+    };
+    // Excludes events for other invoices, and events in projects that the visitor may not see.
+    if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
+      return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
+    }
+    const taken = tokens.take(`replay ${event}`, token);
+    if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`);
+    try {
+      await performFor(deps, visit, replayEvents, { events: [event], isConfirmed: true });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
+      return refuse(describeProblem(error));
+    }
+    return { goTo: `/invoices/${shown.invoice.invoiceId}?sent=1` };
+  });
   addForm(routes, deps, {
     ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
     path: '/invoices/:invoiceId/withdraw',
@@ -131,46 +166,6 @@ async function findInvoice(deps: ConsoleDeps, { visit, request }: Asked) {
 }
 
 type InvoiceAsked = Awaited<ReturnType<typeof findInvoice>>;
-
-async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { visit, request, tokens } = asked;
-  const { event = '', token } = readPostedForm(request, ['event', 'token']);
-  const { project, ...shown } = await findInvoice(deps, asked);
-  const refuse = (problem: Html) => {
-    return { ...invoicePage(visit, project, { ...shown, requestId: request.id }), problem, status: 409 };
-  };
-  // Excludes events for other invoices, and events in projects that the visitor may not see.
-  if (!shown.explanation.timeline.some((entry) => eventOf(entry) === event)) {
-    return refuse(html`<p>This invoice has no event ${clip(event)}.</p>`);
-  }
-  const taken = tokens.take(`replay ${event}`, token);
-  if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`);
-  try {
-    await performFor(deps, visit, replayEvents, { events: [event], isConfirmed: true });
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
-    return refuse(describeProblem(error));
-  }
-  return { goTo: `/invoices/${shown.invoice.invoiceId}?sent=1` };
-}
-
-const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
-  ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
-  columns: COLUMNS,
-  filters: FILTERS,
-  find: async (visit, { projectId }, filters, before) => {
-    const given = { ...filters, projectId, before, limit: String(PAGE_SIZE) };
-    const found = await performFor(deps, visit, listInvoices, given as never);
-    return { ...found, next: found.nextBefore };
-  },
-  none: renderNone,
-  beside: (visit, project) =>
-    isAllowed(visit.actor, 'createInvoiceByHand')
-      ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
-      : null,
-  below: (visit, project, filters) =>
-    html`<a href="${urlTo(visit, '/invoices.csv', project, filters)}" download>Download as CSV</a>`,
-});
 
 const FILTERS = [
   by.choice('status', 'State', INVOICE_STATUSES, (status) => status.toLowerCase()),

@@ -10,15 +10,72 @@ import type { Static, TSchema } from '../../../core/runtime/type.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import type { DoctorView } from '../../operator/doctor/run-doctor.ts';
+import type { AskDeps } from '../../operator/explain/explain-transaction.ts';
 import { type ExportedRows, writeRows } from '../../operator/export/write-rows.ts';
 import { type Given, type LocalOperation, type OperationDeps, perform } from '../../operator/operation.ts';
-import { listProjects } from '../../operator/subjects/projects.ts';
-import { requestSignIn } from '../../operator/subjects/sign-in.ts';
+import { listProjects, type ProjectView } from '../../operator/subjects/projects.ts';
+import type { Session } from '../../operator/subjects/sessions.ts';
+import {
+  requestSignIn,
+  type SignedAction,
+  type SignInDeps,
+  type StepUpProof,
+  type StepUpRequest,
+} from '../../operator/subjects/sign-in.ts';
+import type { RunningProcess, SettingView } from '../../operator/system/show-system.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { ConsoleDeps } from './console-deps.ts';
 import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
 import { hidden as hiddenField } from './pieces.ts';
 import { type Fields, Forbidden, readPostedForm, readQuery, type Visit } from './visit.ts';
+
+/** Asks the person who sent a request to prove their identity again, for an action that is shown. */
+export type StepUp = {
+  /** Whether the person has given a proof in the last five minutes. */
+  isRecent: boolean;
+  ask(action: SignedAction): Promise<StepUpRequest>;
+  /** Whether the proof is from this person and for this action, and hasn't been used before. */
+  take(action: SignedAction, proof: StepUpProof): Promise<boolean>;
+};
+
+/** A merchant as payers see it. `logoUrl` is a `data:` URL. */
+type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
+  brand: Pick<ProjectView, 'name' | 'supportContact' | 'returnUrl' | 'accent'>;
+  logoUrl: string | null;
+  now: UnixMs;
+};
+
+/** `publicUrl` is the payment pages' origin. */
+export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
+    /** The console's own origin, such as `https://console.example.com`. Forms are accepted only from this origin. */
+    consoleUrl(): string;
+    /** Returns the person behind a request; `null` if not signed in. */
+    findActor(request: FastifyRequest): Promise<Actor | null>;
+    /** Returns the session of a request; `null` if not signed in, or for a sandbox's owner, who has no session. */
+    findSession(request: FastifyRequest): Promise<Session | null>;
+    /** Creates the links and passkeys of people. */
+    people(): SignInDeps;
+    /** Returns `null` for a sandbox's owner, who has no way to prove their identity. */
+    stepUp(request: FastifyRequest): Promise<StepUp | null>;
+    /** Calls the listener when any process has changed an invoice's status, and when such a change may have been missed. */
+    onChange(listener: () => void): void;
+    /**
+     * Returns the value that identifies a request's session, such as its cookie. A form is accepted only from the session that it was
+     * created for.
+     */
+    sessionOf(request: FastifyRequest): string;
+    /** Signs forms; all of a console's processes share it. If absent, it's random for each process. */
+    formKey?: Uint8Array;
+    /** Renders a payment page that can't be paid, or the reason why there is none, as a document whose style carries the nonce. */
+    renderExample(request: FastifyRequest, shown: Example | { problem: Html }): { html: string; nonce: string };
+    process: RunningProcess;
+    /** This process's environment variables. */
+    settings: readonly SettingView[];
+    /** Checks everything around this process. */
+    examine(actor: Actor): Promise<DoctorView>;
+    /** Queries the chain about transactions that the ledger doesn't know. If absent, the chain isn't queried. */
+    ask?: AskDeps;
+  };
 
 /** A form stays valid as long as a session may be idle. */
 const MAX_AGE_MS = 12 * 3_600_000;
@@ -34,25 +91,18 @@ const RESUMED = 'resumed';
 type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
 
 /** The tokens of forms. Each token is for one session and one form, and is accepted once. Two tabs have different tokens. */
-type FormTokens = {
-  issue(session: string, form: string): string;
-  take(session: string, form: string, token: string | undefined): Taken;
-};
-
-type Deps = { now(): UnixMs; random(bytes: number): Uint8Array; formKey?: Uint8Array };
-
-function createFormTokens({ now, random, formKey = random(32) }: Deps): FormTokens {
+function createFormTokens({ now, random, formKey = random(32) }: Pick<ConsoleDeps, 'now' | 'random' | 'formKey'>) {
   const sent = new Map<string, true>();
   const sign = (session: string, form: string, head: string) =>
     createHmac('sha256', formKey)
       .update(JSON.stringify([session, form, head]))
       .digest();
   return {
-    issue: (session, form) => {
+    issue: (session: string, form: string): string => {
       const head = `${Buffer.from(random(12)).toString('base64url')}.${now().toString(36)}`;
       return `${head}.${sign(session, form, head).toString('base64url')}`;
     },
-    take: (session, form, token = '') => {
+    take: (session: string, form: string, token = ''): Taken => {
       if (token === RESUMED)
         return {
           kind: 'refused',
@@ -149,7 +199,7 @@ declare module 'fastify' {
 /** A page, a redirect, or a reply that the handler has already sent. */
 export type Answer = Page | { goTo: string } | { sent: FastifyReply };
 export type Asked = { visit: Visit; request: FastifyRequest; reply: FastifyReply; tokens: SessionTokens };
-type SessionTokens = { take(form: string, token: string | undefined): ReturnType<FormTokens['take']> };
+type SessionTokens = { take(form: string, token: string | undefined): Taken };
 type Work = (asked: Asked) => Promise<Answer>;
 
 /**

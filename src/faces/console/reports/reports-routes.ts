@@ -9,7 +9,6 @@ import {
   writeReport,
 } from '../../operator/subjects/reports.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeMistake } from '../page/layout.ts';
 import {
   type Column,
@@ -25,7 +24,7 @@ import {
   table,
   tile,
 } from '../page/pieces.ts';
-import { type Routes, sendFile } from '../page/routes.ts';
+import { type ConsoleDeps, type Routes, sendFile } from '../page/routes.ts';
 import { type Fields, needProject, urlTo, type Visit } from '../page/visit.ts';
 
 /** The time limit for a page, which someone is waiting for. */

@@ -10,87 +10,89 @@ import {
 } from '../../operator/subjects/requests.ts';
 import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
-import { addList, by, type List } from '../page/add-list.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
+import { addList, by } from '../page/add-list.ts';
 import { badge, type Column, copyButton, facts, ltr, number, outside, rowLink } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { needProject, notFound, pathPart, urlTo } from '../page/visit.ts';
 
 /** Adds the list of the shops' API requests, and the page for one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
-  addList(routes, requestsList(deps));
-  routes.get('/requests/:requestId', 'showRequest', [], (asked) => show(deps, asked));
-}
-
-async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const requestId = pathPart(request, 'requestId');
-  const id = findRequestId(requestId);
-  if (id === null) throw notFound('request', requestId);
-  const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
-  // A request without a valid key belongs to no project.
-  const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
-  const { key, externalId, invoiceId, tookMs } = shown;
-  const problem = problemOf(shown.code);
-  const order = externalId === null ? null : { externalId };
-  return {
-    title: 'Request',
-    about: project,
-    main: html`<section class="card" aria-label="Request">${facts([
-      ['Request', html`${ltr(shown.requestId)} ${copyButton(shown.requestId, 'Copy the request id')}`],
-      ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
-      ['Request', asked(shown)],
-      ['Response', html`${statusBadge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
-      ['Meaning', problem && html`${problem.title}.`],
-      ['What the shop can do', problem && withCode(problem.advice)],
-      ['Refused', describeErrors(shown) || null],
-      ['Body', shown.body && html`<code>${ltr(shown.body)}</code>`],
-      ['Duration', `${number(tookMs)} ms`],
-      [
-        'Key',
-        key === null
-          ? 'no valid key'
-          : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
-      ],
-      [
-        'Order',
-        order && html`<a href="${urlTo(visit, '/requests', project, order)}">${outside(order.externalId, 200)}</a>`,
-      ],
-      [
-        'Invoice',
-        order &&
-          (invoiceId === null
-            ? 'no invoice with this order id'
-            : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
-      ],
-    ])}<p class="hint">Values in bodies, queries and headers are not stored.</p></section>
+  // Answers the question: what did the shop request, and what was the response?
+  addList(routes, {
+    ...{
+      path: '/requests',
+      action: 'listRequests',
+      title: 'Requests',
+      noun: 'requests',
+      pageSize: 50,
+      columns: COLUMNS,
+    },
+    filters: [
+      by.choice('status', 'Response', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
+      by.line('externalId', 'Order id'),
+      by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
+      ...by.days,
+      { name: 'whose', label: 'Whose', options: WHOSE, isShown: ({ actor }) => actor.projects === null },
+    ],
+    find: async (visit, { projectId }, { whose, ...fields }, before) => {
+      const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
+      const given = { ...fields, before, limit: '50', isKeyless, projectId: isKeyless ? undefined : projectId };
+      const found = await performFor(deps, visit, listRequests, given as never);
+      return { ...found, next: found.nextBefore };
+    },
+    none: (_visit, _project, isFiltered) =>
+      isFiltered
+        ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the <code>X-Request-Id</code> response header or the <code>requestId</code> field of an error.</p></section>`
+        : html`<section class="card empty"><h2>No requests yet</h2><p>API requests from your shop appear here after a second or two, with their time, key, order and result. Quittance keeps them for 30 days. Values are never stored.</p></section>`,
+  });
+  routes.get('/requests/:requestId', 'showRequest', [], async ({ visit, request }) => {
+    const requestId = pathPart(request, 'requestId');
+    const id = findRequestId(requestId);
+    if (id === null) throw notFound('request', requestId);
+    const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
+    // A request without a valid key belongs to no project.
+    const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
+    const { key, externalId, invoiceId, tookMs } = shown;
+    const problem = problemOf(shown.code);
+    const order = externalId === null ? null : { externalId };
+    return {
+      title: 'Request',
+      about: project,
+      main: html`<section class="card" aria-label="Request">${facts([
+        ['Request', html`${ltr(shown.requestId)} ${copyButton(shown.requestId, 'Copy the request id')}`],
+        ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
+        ['Request', asked(shown)],
+        ['Response', html`${statusBadge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
+        ['Meaning', problem && html`${problem.title}.`],
+        ['What the shop can do', problem && withCode(problem.advice)],
+        ['Refused', describeErrors(shown) || null],
+        ['Body', shown.body && html`<code>${ltr(shown.body)}</code>`],
+        ['Duration', `${number(tookMs)} ms`],
+        [
+          'Key',
+          key === null
+            ? 'no valid key'
+            : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
+        ],
+        [
+          'Order',
+          order && html`<a href="${urlTo(visit, '/requests', project, order)}">${outside(order.externalId, 200)}</a>`,
+        ],
+        [
+          'Invoice',
+          order &&
+            (invoiceId === null
+              ? 'no invoice with this order id'
+              : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
+        ],
+      ])}<p class="hint">Values in bodies, queries and headers are not stored.</p></section>
 <div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
-  };
+    };
+  });
 }
 
 const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
 type AnswerClass = keyof typeof ANSWERS;
-
-/** Answers the question: what did the shop request, and what was the response? */
-const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
-  ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
-  filters: [
-    by.choice('status', 'Response', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
-    by.line('externalId', 'Order id'),
-    by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
-    ...by.days,
-    { name: 'whose', label: 'Whose', options: WHOSE, isShown: ({ actor }) => actor.projects === null },
-  ],
-  find: async (visit, { projectId }, { whose, ...fields }, before) => {
-    const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
-    const given = { ...fields, before, limit: '50', isKeyless, projectId: isKeyless ? undefined : projectId };
-    const found = await performFor(deps, visit, listRequests, given as never);
-    return { ...found, next: found.nextBefore };
-  },
-  none: (_visit, _project, isFiltered) =>
-    isFiltered
-      ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the <code>X-Request-Id</code> response header or the <code>requestId</code> field of an error.</p></section>`
-      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests from your shop appear here after a second or two, with their time, key, order and result. Quittance keeps them for 30 days. Values are never stored.</p></section>`,
-});
 
 const WHOSE = [
   ['', 'of this project'],

@@ -6,12 +6,10 @@ import {
   exportAuditOperation,
   listAudit,
   readAuditFilter,
-  type VerifiedAuditView,
   verifyAudit,
 } from '../../operator/subjects/audit.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
-import { describeMistake, type Page } from '../page/layout.ts';
+import { describeMistake } from '../page/layout.ts';
 import {
   alert,
   type Column,
@@ -25,7 +23,7 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import { performFor, type Routes, sendRows } from '../page/routes.ts';
+import { type ConsoleDeps, performFor, type Routes, sendRows } from '../page/routes.ts';
 import { type Fields, urlTo } from '../page/visit.ts';
 
 /** Adds the pages for the audit log, its verification, and its export. */
@@ -70,7 +68,22 @@ ${pager(
     });
   get('/settings/audit/verification', 'verifyAudit', ['project', 'head'], async ({ visit, query }) => {
     const { kept } = verifyAudit.read(query, deps.now());
-    return verifiedPage(await verifyAudit.run(deps, visit.actor, { kept }), kept !== null);
+    const { good, entries, head, problem } = await verifyAudit.run(deps, visit.actor, { kept });
+    const newest = head === null ? null : `${head.seq}:${head.hash}`;
+    return {
+      title: 'Verify the audit log',
+      beside: html`<a href="/settings/audit">Audit log</a>`,
+      main: html`${
+        good
+          ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${kept !== null ? ', and it has not been rewritten since you kept that head' : null}.</p>`
+          : alert(
+              html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
+            )
+      }
+<section class="card form"><p>Each entry contains the hash of the previous entry. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere would reveal that.${newest === null ? null : html` This is the newest head:`}</p>
+${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
+<form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Format: number, colon, hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
+    };
   });
 }
 
@@ -134,23 +147,4 @@ function textOf(value: unknown): string {
   return Array.isArray(value) && value.every((each) => typeof each === 'string')
     ? value.join(', ')
     : JSON.stringify(value);
-}
-
-/** Shows whether the log was changed, as far as that can be determined here. */
-function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCompared: boolean): Page {
-  const newest = head === null ? null : `${head.seq}:${head.hash}`;
-  return {
-    title: 'Verify the audit log',
-    beside: html`<a href="/settings/audit">Audit log</a>`,
-    main: html`${
-      good
-        ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since you kept that head' : null}.</p>`
-        : alert(
-            html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
-          )
-    }
-<section class="card form"><p>Each entry contains the hash of the previous entry. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere would reveal that.${newest === null ? null : html` This is the newest head:`}</p>
-${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
-<form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Format: number, colon, hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
-  };
 }

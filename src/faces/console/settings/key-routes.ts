@@ -17,7 +17,6 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { rotateReceiptKeyOperation } from '../../operator/subjects/receipts.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, check, line, lines } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import {
   alert,
@@ -34,7 +33,7 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import type { Routes } from '../page/routes.ts';
+import type { ConsoleDeps, Routes } from '../page/routes.ts';
 import { entryOf, type Fields, needProject, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { readRightsFields, rightsFields } from './people.ts';

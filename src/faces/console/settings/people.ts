@@ -32,10 +32,9 @@ import {
 } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { badge, type Column, copyButton, facts, ltr, many, outside, rowLink, table, time } from '../page/pieces.ts';
-import type { Asked, Routes } from '../page/routes.ts';
+import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
 import { entryOf, type Fields, pathPart, type Visit } from '../page/visit.ts';
 
 /** Adds the pages for the people who may sign in, for their sessions, and for the visitor's own account. */
@@ -54,10 +53,32 @@ ${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="Pe
   addPeopleForms(routes, deps);
   addMeRoutes(routes, deps);
   routes.get('/settings/people/:personId', 'listPeople', ['project', 'changed'], async (asked) => {
-    const own = await ownSessionOf(deps, asked.request);
+    const { visit, request, query } = asked;
+    const own = await ownSessionOf(deps, request);
+    const { person, sessions } = await findPerson(deps, asked);
+    const { personId, login, name, role, projects, createdAt, seenAt, invitedUntil } = person;
+    const at = `/settings/people/${personId}`;
     return {
-      ...personPage(asked.visit, { ...(await findPerson(deps, asked)), own, now: deps.now() }),
-      said: asked.query.changed === undefined ? null : 'The role was changed, and the user was signed out.',
+      title: login,
+      said: query.changed === undefined ? null : 'The role was changed, and the user was signed out.',
+      beside: html`<a href="/settings/people">People</a>`,
+      main: html`
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
+        ['Name', outside(name, 100)],
+        ['Role', role],
+        ['Projects', projectNames(visit, projects, 1000)],
+        ['Signs in with', signsInWith(person)],
+        ['Last seen', seenAt === null ? 'never' : html`${time(seenAt)} UTC`],
+        ['Link', invitedUntil && linkBadge(invitedUntil, deps.now())],
+        ['Invited', html`${time(createdAt)} UTC`],
+        ['Id', ltr(personId)],
+      ])}
+<div class="actions"><a class="button quiet" href="${at}/role">Change role</a><a class="button quiet" href="${at}/reset">Create new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">This user's actions</a></div></section>
+${
+  sessions.length === 0
+    ? html`<p class="hint">Not signed in.</p>`
+    : html`<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>${sessionTable(visit, sessions, { own, end: (id) => `/settings/sessions/${id}/end` })}</section>`
+}`,
     };
   });
   routes.get('/settings/sessions', 'listSessions', ['project', 'ended'], async ({ visit, request, query }) => {
@@ -130,36 +151,6 @@ function linkBadge(until: string, now: UnixMs): Html {
   return Date.parse(until) > now
     ? html`${badge('invited', 'CONFIRMING')} until ${time(until)}`
     : badge('link expired', 'EXPIRED');
-}
-
-/** `now` is used to decide whether a link has expired. */
-type Shown = { person: PersonView; sessions: readonly SessionView[]; own: string | null; now: UnixMs };
-
-/** Shows one person, with the actions that an owner can take. */
-function personPage(visit: Visit, { person, sessions, own, now }: Shown): Page {
-  const { personId, login, name, role, projects, createdAt, seenAt, invitedUntil } = person;
-  const at = `/settings/people/${personId}`;
-  return {
-    title: login,
-    beside: html`<a href="/settings/people">People</a>`,
-    main: html`
-<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
-      ['Name', outside(name, 100)],
-      ['Role', role],
-      ['Projects', projectNames(visit, projects, 1000)],
-      ['Signs in with', signsInWith(person)],
-      ['Last seen', seenAt === null ? 'never' : html`${time(seenAt)} UTC`],
-      ['Link', invitedUntil && linkBadge(invitedUntil, now)],
-      ['Invited', html`${time(createdAt)} UTC`],
-      ['Id', ltr(personId)],
-    ])}
-<div class="actions"><a class="button quiet" href="${at}/role">Change role</a><a class="button quiet" href="${at}/reset">Create new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">This user's actions</a></div></section>
-${
-  sessions.length === 0
-    ? html`<p class="hint">Not signed in.</p>`
-    : html`<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>${sessionTable(visit, sessions, { own, end: (id) => `/settings/sessions/${id}/end` })}</section>`
-}`,
-  };
 }
 
 /** Shows an invitation's link, which can't be shown again. */
@@ -373,7 +364,12 @@ ${passkeys.length === 0 ? NUDGE : null}
         ['Role', role],
         ['Projects', projectNames(visit, shownProjects, 1000)],
       ])}</section>
-${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
+${
+  passkeys.length === 0
+    ? null
+    : html`<section class="card flush" aria-labelledby="passkeys"><h2 id="passkeys">Your passkeys</h2>${table('Your passkeys, oldest first', PASSKEYS, passkeys)}</section>
+<div class="actions">${ADD}</div>`
+}
 <section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
 ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all other sessions (${sessions.length - 1})`)}</div>`}
 <section class="card form" aria-labelledby="renew"><h2 id="renew">Change your password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can also create a link.</p></section>`,
@@ -403,11 +399,6 @@ const OTHERS_PATH = '/settings/me/sessions/end-others';
 const ADD = html`<a class="button" href="/settings/me/passkeys/new">Add a passkey</a>`;
 
 const NUDGE = html`<section class="card well"><h2>Sign in with a passkey</h2><p>Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember or type, and a fake page cannot steal a passkey. Your current password keeps working.</p><p>${ADD}</p></section>`;
-
-function renderPasskeys(passkeys: readonly PasskeyView[]): Html {
-  return html`<section class="card flush" aria-labelledby="passkeys"><h2 id="passkeys">Your passkeys</h2>${table('Your passkeys, oldest first', PASSKEYS, passkeys)}</section>
-<div class="actions">${ADD}</div>`;
-}
 
 const PASSKEYS: readonly Column<PasskeyView>[] = [
   ['Name', ({ name }) => outside(name, 100)],

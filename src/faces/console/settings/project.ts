@@ -1,6 +1,5 @@
 import { MAX_LOGO_BYTES } from '../../../core/domain/brand/logo.ts';
 import { AppError } from '../../../core/domain/errors.ts';
-import type { Text } from '../../../core/domain/message.ts';
 import { NETWORKS, type Network } from '../../../core/domain/network.ts';
 import { POLICIES, TAIL_DECIMALS } from '../../../core/domain/policy.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
@@ -30,10 +29,9 @@ import {
   line,
   OWN_FIELDS,
 } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, HEADERS, type Page } from '../page/layout.ts';
 import { alert, type Column, duration, facts, ltr, number, outside, rowLink, table, time } from '../page/pieces.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
+import type { Answer, Asked, ConsoleDeps, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
@@ -74,7 +72,11 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
     // The visitor's list of projects was read before this project was created, so the list lacks it.
     done: (_visit, _networks, { projectId, warning }) => {
       const today = `/?${new URLSearchParams({ project: projectId })}`;
-      return warning === undefined ? { goTo: today } : warningPage(warning, today);
+      if (warning === undefined) return { goTo: today };
+      return {
+        title: 'Project created',
+        main: html`<section class="card">${alert(html`<p>${renderText(warning)}.</p>`)}<p><a class="button" href="${today}">Continue</a></p></section>`,
+      };
     },
   });
   addArchiveRoutes(routes, deps);
@@ -157,13 +159,6 @@ function readRules({ policy, maxSurcharge = '', lifetime = '', maxUnpaid, maxUnp
     policy: readChoice('policy', policy, POLICIES) ?? undefined,
     ...{ maxSurcharge: maxSurcharge.trim() || undefined, lifetime: lifetime.trim() },
     ...{ maxUnpaid: maxUnpaid?.trim() ?? 'none', maxUnpaidPerMinute: maxUnpaidPerMinute?.trim() ?? 'none' },
-  };
-}
-
-function warningPage(warning: Text, today: string): Page {
-  return {
-    title: 'Project created',
-    main: html`<section class="card">${alert(html`<p>${renderText(warning)}.</p>`)}<p><a class="button" href="${today}">Continue</a></p></section>`,
   };
 }
 
@@ -312,7 +307,17 @@ function readLook({ name = '', support, returnUrl, embedOrigins, accent, logo, n
 
 /** Adds the forms that archive and restore a project, and the list of archived ones. */
 function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings/projects', 'listProjects', ['project'], async ({ visit }) => archivedPage(visit));
+  routes.get('/settings/projects', 'listProjects', ['project'], async ({ visit }) => {
+    const archived = visit.projects.filter(({ archivedAt }) => archivedAt !== null);
+    const columns: Column<ListedProjectView>[] = [
+      ['Project', (project) => rowLink(urlTo(visit, '/settings/project', project), outside(project.name, 100))],
+      ['Network', ({ network }) => network],
+      ['Archived', ({ archivedAt }) => (archivedAt === null ? '' : time(archivedAt))],
+    ];
+    const list =
+      archived.length === 0 ? html`<p>No archived projects.</p>` : table('Archived projects', columns, archived);
+    return { title: 'Archived projects', main: html`<section class="card">${list}</section>` };
+  });
   addForm(routes, deps, {
     ...archiving(deps, archiveProject),
     path: '/settings/project/archive',
@@ -345,18 +350,6 @@ const finder =
   (deps: ConsoleDeps) =>
   ({ visit }: Asked, project: string | undefined) =>
     showSettings.run(deps, visit.actor, needProject(visit, project));
-
-function archivedPage(visit: Visit): Page {
-  const archived = visit.projects.filter(({ archivedAt }) => archivedAt !== null);
-  const columns: Column<ListedProjectView>[] = [
-    ['Project', (project) => rowLink(urlTo(visit, '/settings/project', project), outside(project.name, 100))],
-    ['Network', ({ network }) => network],
-    ['Archived', ({ archivedAt }) => (archivedAt === null ? '' : time(archivedAt))],
-  ];
-  const list =
-    archived.length === 0 ? html`<p>No archived projects.</p>` : table('Archived projects', columns, archived);
-  return { title: 'Archived projects', main: html`<section class="card">${list}</section>` };
-}
 
 type Logo = NonNullable<Settings['logo']>;
 

@@ -20,8 +20,6 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { listSessions } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, type FormField, line, lines, oneClick } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
 import {
   alert,
   type Column,
@@ -35,48 +33,45 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import { type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { chooseProject, entryOf, pathPart, urlTo, usedOf, type Visit } from '../page/visit.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addProjectRoutes } from './project.ts';
 
 /** Adds the overview of settings, and the pages for projects, keys and channels. */
 export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
-  routes.get('/settings', 'showProject', ['project'], ({ visit, query }) =>
-    settingsPage(deps, visit, chooseProject(visit, query.project)),
-  );
+  // Shows the settings with their states. Omits settings that the visitor's role doesn't allow.
+  routes.get('/settings', 'showProject', ['project'], async ({ visit, query }) => {
+    const { actor } = visit;
+    const project = chooseProject(visit, query.project);
+    const render = async (id: string, title: string, entries: readonly Entry[]) => {
+      const items: Html[] = [];
+      for (const { url, state, ...entry } of entries.filter(({ action }) => isAllowed(actor, action))) {
+        items.push(
+          html`<li><div><p><a href="${url}">${entry.title}</a></p><p class="hint">${entry.about}</p></div><p>${await state()}</p></li>`,
+        );
+      }
+      if (items.length === 0) return null;
+      return html`<section class="card" aria-labelledby="${id}"><h2 id="${id}">${title}</h2><ul class="concerns">${items}</ul></section>`;
+    };
+    const own: Entry = {
+      ...{ title: 'You', url: '/settings/me', action: 'listOwnSessions' },
+      ...{ about: 'Your sign-in methods and active sessions.', state: async () => actor.role },
+    };
+    return {
+      title: 'Settings',
+      about: project,
+      main: html`${project === null ? null : await render('project', 'This project', ofProject(deps, visit, project))}
+${await render('all', 'All projects', ofAll(deps, visit))}
+${await render('own', 'Your account', [own])}`,
+    };
+  });
   addProjectRoutes(routes, deps);
   addKeyRoutes(routes, deps);
   addChannelRoutes(routes, deps);
 }
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
-
-/** Shows the settings with their states. Omits settings that the visitor's role doesn't allow. */
-async function settingsPage(deps: ConsoleDeps, visit: Visit, project: ListedProjectView | null): Promise<Page> {
-  const { actor } = visit;
-  const render = async (id: string, title: string, entries: readonly Entry[]) => {
-    const items: Html[] = [];
-    for (const { url, state, ...entry } of entries.filter(({ action }) => isAllowed(actor, action))) {
-      items.push(
-        html`<li><div><p><a href="${url}">${entry.title}</a></p><p class="hint">${entry.about}</p></div><p>${await state()}</p></li>`,
-      );
-    }
-    if (items.length === 0) return null;
-    return html`<section class="card" aria-labelledby="${id}"><h2 id="${id}">${title}</h2><ul class="concerns">${items}</ul></section>`;
-  };
-  const own: Entry = {
-    ...{ title: 'You', url: '/settings/me', action: 'listOwnSessions' },
-    ...{ about: 'Your sign-in methods and active sessions.', state: async () => actor.role },
-  };
-  return {
-    title: 'Settings',
-    about: project,
-    main: html`${project === null ? null : await render('project', 'This project', ofProject(deps, visit, project))}
-${await render('all', 'All projects', ofAll(deps, visit))}
-${await render('own', 'Your account', [own])}`,
-  };
-}
 
 function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView): Entry[] {
   const { projectId, policy } = project;
@@ -116,7 +111,11 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
       about: 'Alarms by e-mail or chat.',
-      state: async () => describeChannels((await listChannels.run(deps, actor, {})).data),
+      state: async () => {
+        const { data } = await listChannels.run(deps, actor, {});
+        const failing = data.filter(({ failingSince }) => failingSince !== null).length;
+        return `${many(data.length, 'channel')}${failing === 0 ? '' : `, ${number(failing)} failing`}`;
+      },
     },
     {
       ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
@@ -143,12 +142,6 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
       state: async () => 'read only',
     },
   ];
-}
-
-function describeChannels(channels: readonly { failingSince: string | null }[]): string {
-  const failing = channels.filter(({ failingSince }) => failingSince !== null).length;
-  const all = many(channels.length, 'channel');
-  return failing === 0 ? all : `${all}, ${number(failing)} failing`;
 }
 
 function active(keys: readonly { status: string }[]): string {
@@ -209,7 +202,11 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
   addForm(routes, deps, {
     ...byOperation(deps, removeChannel, (_filled, { channelId }: ChannelView) => ({ channelId })),
     path: `${CHANNELS_PAGE}/:channelId/remove`,
-    find: (asked) => findChannel(deps, asked),
+    find: async ({ visit, request }) => {
+      const channelId = pathPart(request, 'channelId');
+      const { data } = await listChannels.run(deps, visit.actor, {});
+      return entryOf(data, (each) => each.channelId === channelId, `there is no channel ${clip(channelId)}`);
+    },
     show: (_visit, { name, kind, shown }) => ({
       ...{ title: 'Remove a channel', button: 'Remove permanently', back: CHANNELS_PAGE },
       consequence: html`<p>The channel receives no further messages, not even messages that are waiting. Quittance erases its target.</p>${facts(
@@ -225,12 +222,6 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
 }
 
 const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, text);
-
-async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
-  const channelId = pathPart(request, 'channelId');
-  const { data } = await listChannels.run(deps, visit.actor, {});
-  return entryOf(data, (each) => each.channelId === channelId, `there is no channel ${clip(channelId)}`);
-}
 
 /** The hint for a URL depends on the kind. */
 const URL_HINTS: Readonly<Record<ChannelKind, string>> = {

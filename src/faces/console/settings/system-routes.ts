@@ -6,9 +6,8 @@ import { type CheckView, gatherChecks } from '../../operator/doctor/run-doctor.t
 import { type SettingView, type SystemView, showEnvironment, showSystem } from '../../operator/system/show-system.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Column, duration, facts, ltr, many, number, outside, table, time } from '../page/pieces.ts';
-import type { Routes } from '../page/routes.ts';
+import type { ConsoleDeps, Routes } from '../page/routes.ts';
 import type { Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 

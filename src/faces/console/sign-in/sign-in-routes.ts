@@ -22,10 +22,9 @@ import {
 import { clientOf } from '../../web/client-address.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import type { StepUp } from '../page/console-deps.ts';
 import { createAnswerError, describeMistake, HEADERS, type Page, sendPage } from '../page/layout.ts';
 import { ltr, time } from '../page/pieces.ts';
-import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
+import { checkOrigin, KEPT, resumePage, type StepUp, signInPage } from '../page/routes.ts';
 import { type Fields, parsePasskey, pathPart, readPostedForm, readQuery } from '../page/visit.ts';
 
 /**

@@ -4,7 +4,6 @@ import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type ConcernView, MAX_SHARED, showToday, type TodayView } from '../../operator/today/show-today.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { MARK, type Page } from '../page/layout.ts';
 import {
   badge,
@@ -20,30 +19,28 @@ import {
   tile,
   time,
 } from '../page/pieces.ts';
-import type { Routes } from '../page/routes.ts';
+import type { ConsoleDeps, Routes } from '../page/routes.ts';
 import { chooseProject, urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 
+/** Adds the page that answers two questions: is all well, and what needs me? */
 export function addTodayRoute(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/', 'showToday', ['project'], async ({ visit, query }) => {
     const project = chooseProject(visit, query.project);
-    return project === null ? emptyPage(visit) : todayPage(visit, project, await showToday(deps, visit.actor, project));
-  });
-}
-
-/** Answers two questions: is all well, and what needs me? */
-function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
-  // As soon as there are any figures, the page shows them instead of the remaining setup steps.
-  const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
-  const isSetUp = view.setUp.every(({ isDone }) => isDone);
-  return {
-    title: 'Today',
-    about: project,
-    beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Refresh</a></p>`,
-    main: html`${live('concerns', renderConcerns(visit, project, view), { isSpoken: true })}
+    if (project === null) return emptyPage(visit);
+    const view = await showToday(deps, visit.actor, project);
+    // As soon as there are any figures, the page shows them instead of the remaining setup steps.
+    const isNew = view.setUp.some(({ step, isDone }) => step === 'payment' && !isDone);
+    const isSetUp = view.setUp.every(({ isDone }) => isDone);
+    return {
+      title: 'Today',
+      about: project,
+      beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Refresh</a></p>`,
+      main: html`${live('concerns', renderConcerns(visit, project, view), { isSpoken: true })}
 ${live('figures', html`${isNew ? renderSetUp(visit, project, view) : null}${renderFigures(view)}${isNew || isSetUp ? null : renderSetUp(visit, project, view)}`)}
 ${live('chain-line', renderChain(visit, project, view))}`,
-  };
+    };
+  });
 }
 
 /** Returns the page that is shown before the first project exists, or to a person who may not see any project. */

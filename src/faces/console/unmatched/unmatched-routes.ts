@@ -26,7 +26,6 @@ import {
   type TransferView,
 } from '../../operator/subjects/transfers.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
 import {
   badge,
@@ -51,7 +50,7 @@ import {
   tile,
   time,
 } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { type Fields, needProject, notFound, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
@@ -84,7 +83,24 @@ ${pager({ older, text: 'Older transfers', newest: query.before === undefined ? n
     const { transfer, project } = await find(deps, asked);
     return transferPage(asked.visit, project, transfer, {});
   });
-  post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
+  post('/unmatched/:transferId', 'resolveTransfers', async (asked) => {
+    const { visit, request, tokens } = asked;
+    const filled = readPostedForm(request, RESOLVE_FIELDS);
+    const { transfer, project } = await find(deps, asked);
+    const { transferId } = transfer;
+    const refuse = (problem: Html, status: number) => {
+      return { ...transferPage(visit, project, transfer, filled), problem, status };
+    };
+    const taken = tokens.take(`resolve ${transferId}`, filled.token);
+    if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`, 409);
+    try {
+      await decide(deps, visit.actor, transferId, filled);
+    } catch (error) {
+      if (!(error instanceof AppError) || STATUS[error.code] === undefined) throw error;
+      return refuse(describeProblem(error, { tx: 'Refund transaction' }), STATUS[error.code] ?? 400);
+    }
+    return { goTo: `/unmatched?resolved=1${visit.projects.length > 1 ? `&project=${project.projectId}` : ''}` };
+  });
 }
 
 /** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
@@ -100,25 +116,6 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const transfer = data.find(({ projectId }) => visit.projects.some((project) => project.projectId === projectId));
   if (transfer === undefined) throw unknown;
   return { transfer, project: needProject(visit, transfer.projectId) };
-}
-
-async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { visit, request, tokens } = asked;
-  const filled = readPostedForm(request, RESOLVE_FIELDS);
-  const { transfer, project } = await find(deps, asked);
-  const { transferId } = transfer;
-  const refuse = (problem: Html, status: number) => {
-    return { ...transferPage(visit, project, transfer, filled), problem, status };
-  };
-  const taken = tokens.take(`resolve ${transferId}`, filled.token);
-  if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`, 409);
-  try {
-    await decide(deps, visit.actor, transferId, filled);
-  } catch (error) {
-    if (!(error instanceof AppError) || STATUS[error.code] === undefined) throw error;
-    return refuse(describeProblem(error, { tx: 'Refund transaction' }), STATUS[error.code] ?? 400);
-  }
-  return { goTo: `/unmatched?resolved=1${visit.projects.length > 1 ? `&project=${project.projectId}` : ''}` };
 }
 
 /** Refusals that are shown beside the form. */

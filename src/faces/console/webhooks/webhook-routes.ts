@@ -6,11 +6,9 @@ import { readChoice } from '../../operator/input/readers.ts';
 import { type AdapterView, listAdapters } from '../../operator/subjects/adapters.ts';
 import {
   type AttemptView,
-  type DeliveryListView,
   type DeliveryView,
   listDeliveries,
   type ShownDeliveryView,
-  type ShownEventView,
   showDelivery,
 } from '../../operator/subjects/deliveries.ts';
 import { type ReplayedPeriodView, replayEvents, replayPeriod } from '../../operator/subjects/delivery-replay.ts';
@@ -32,7 +30,6 @@ import {
 } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
-import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeMistake, type Page } from '../page/layout.ts';
 import {
   alert,
@@ -59,7 +56,7 @@ import {
   tile,
   time,
 } from '../page/pieces.ts';
-import { type Answer, type Asked, performFor, type Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { type Fields, needProject, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
@@ -68,12 +65,26 @@ const PAGE_SIZE = '25';
 /** Adds the pages for the endpoints, their events' results, and the actions on both. */
 export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
+  // Answers the question: do my webhooks arrive?
   get('/webhooks', 'listEndpoints', ['project'], async ({ visit, query }) => {
     const project = needProject(visit, query.project);
-    const endpoints = await listEndpoints.run(deps, visit.actor, project);
-    const adapters = await listAdapters.run(deps, visit.actor, project);
-    const enabled = adapters.data.filter(({ disabledAt }) => disabledAt === null);
-    return webhooksPage(visit, project, endpoints.data, enabled);
+    const { data } = await listEndpoints.run(deps, visit.actor, project);
+    const listed = await listAdapters.run(deps, visit.actor, project);
+    const adapters = listed.data.filter(({ disabledAt }) => disabledAt === null);
+    const add = isAllowed(visit.actor, 'addEndpoint')
+      ? html`<a class="button" href="${urlTo(visit, '/webhooks/add', project)}">Add an endpoint</a>`
+      : null;
+    return {
+      title: 'Webhooks',
+      about: project,
+      beside: data.length === 0 ? null : add,
+      main:
+        data.length === 0
+          ? liveNone(
+              html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL in your shop that receives a signed request for each payment. Without an endpoint, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
+            )
+          : html`${liveRows('Endpoints', table('Endpoints, oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Adapter rates', RATES, adapters)}</section>`)}`,
+    };
   });
   addWebhookForms(routes, deps);
   const shown = ['project', 'status', 'before', 'enabled', 'missed', 'replayed'] as const;
@@ -84,8 +95,35 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
     const status = state === 'all' ? undefined : state;
     const given = { endpoint: endpoint.endpointId, status, before: query.before, limit: PAGE_SIZE };
     const { view: list } = await performFor(deps, visit, listDeliveries, given);
-    const shown = { endpoint, list, state, isFirst: query.before === undefined, now: deps.now() };
-    return { ...endpointPage(visit, project, shown), said: saidOf(query) };
+    const urlOf = (of: DeliveryState, before?: string) =>
+      urlTo(visit, `/webhooks/${endpoint.endpointId}`, project, { status: of === 'all' ? undefined : of, before });
+    const older = list.nextBefore && urlOf(state, list.nextBefore);
+    return {
+      title: new URL(endpoint.url).host,
+      about: project,
+      said: saidOf(query),
+      beside: live('state', stateBadge(endpoint)),
+      main: html`
+${live('trouble', html`${renderTrouble(endpoint)}`, { isSpoken: true })}
+${live('day', renderDay(endpoint, deps.now()))}
+${renderActs(visit, endpoint)}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
+        ['URL', ltr(endpoint.url)],
+        ['Description', endpoint.description === '' ? null : outside(endpoint.description, 200)],
+        ['Event types', endpoint.eventTypes?.join(', ') ?? 'everything'],
+        ['Last attempt', attemptOf(endpoint.lastAttempt)],
+        ...endpoint.secrets.map(
+          ({ createdAt, endsAt, fingerprint }) =>
+            [
+              endsAt === null ? 'Secret' : 'Previous secret',
+              html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">created ${time(createdAt)}${endsAt === null ? null : html`, in use until ${time(endsAt)} UTC`}</span>`,
+            ] as const,
+        ),
+      ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
+${tabs('Which deliveries', TABS, state, urlOf)}
+${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No events yet.' : 'None.'}</p>` : table('Events for this endpoint, newest first', DELIVERIES, list.data))}
+${pager({ older, text: 'Older events', newest: query.before === undefined ? null : urlOf(state) })}`,
+    };
   });
   addClick(routes, '/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
     const { endpointId, project } = await findEndpoint(deps, asked);
@@ -116,13 +154,45 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
       return replayPage(asked.visit, project, { ...shown, problem: describeMistake(error, { status: 'Which' }) });
     }
   });
-  post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
+  post('/webhooks/:endpointId/replay', 'replayPeriod', async (asked) => {
+    const { visit, request, tokens } = asked;
+    const { token, ...filled } = readPostedForm(request, ['token', ...REPLAY_FIELDS]);
+    const { project, ...endpoint } = await findEndpoint(deps, asked);
+    const taken = tokens.take(visit.path, token);
+    if (taken.kind === 'refused') {
+      const shown = { url: endpoint.url, filled, found: null, problem: html`<p>${taken.reason}.</p>` };
+      return { ...replayPage(visit, project, shown), status: 409 };
+    }
+    const { view } = await performFor(deps, visit, replayPeriod, givenOf(endpoint, filled, false));
+    return { goTo: `/webhooks/${endpoint.endpointId}?replayed=${view.found.total}` };
+  });
   get('/events/:eventId', 'showDelivery', ['sent'], async (asked) => {
-    const said = asked.query.sent === undefined ? null : 'Quittance is sending the event again.';
-    return { ...eventPage(asked.visit, ...(await findEvent(deps, asked))), said };
+    const { visit, query } = asked;
+    const { project, event } = await findEvent(deps, asked);
+    const { eventId, type, createdAt, deliveries } = event;
+    const [first] = deliveries;
+    const mayReplay = isAllowed(visit.actor, 'replayEvents');
+    return {
+      title: type,
+      about: project,
+      said: query.sent === undefined ? null : 'Quittance is sending the event again.',
+      beside: mayReplay ? oneClick(visit, `/events/${eventId}/replay`, 'Send again') : null,
+      main: html`
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
+        ['Time', html`${time(createdAt)} UTC`],
+        ['Event', ltr(eventId)],
+        [
+          'Order',
+          first?.invoiceId == null
+            ? null
+            : html`<a href="/invoices/${first.invoiceId}">${outside(first.externalId ?? first.invoiceId)}</a>`,
+        ],
+      ])}</section>
+${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was not scheduled for any endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
+    };
   });
   addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
-    const [, { eventId }] = await findEvent(deps, asked);
+    const { eventId } = (await findEvent(deps, asked)).event;
     await performFor(deps, asked.visit, replayEvents, { events: [eventId], isConfirmed: true });
     return `/events/${eventId}?sent=1`;
   });
@@ -130,8 +200,8 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
 
 async function findEvent(deps: ConsoleDeps, { visit, request }: Asked) {
   const eventId = pathPart(request, 'eventId');
-  const { view } = await showDelivery.run(deps, visit.actor, { eventId }).catch(asUnknown);
-  return [needProject(visit, view.projectId), view] as const;
+  const { view: event } = await showDelivery.run(deps, visit.actor, { eventId }).catch(asUnknown);
+  return { project: needProject(visit, event.projectId), event };
 }
 
 type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
@@ -164,19 +234,6 @@ const DAY_MS = 86_400_000;
 function givenOf({ endpointId: endpoint }: { endpointId: string }, filled: Filled, isDryRun: boolean) {
   const { from = '', to, status } = filled;
   return { endpoint, from, to, status: status === undefined ? status : [status], isDryRun, isConfirmed: true };
-}
-
-async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { visit, request, tokens } = asked;
-  const { token, ...filled } = readPostedForm(request, ['token', ...REPLAY_FIELDS]);
-  const { project, ...endpoint } = await findEndpoint(deps, asked);
-  const taken = tokens.take(visit.path, token);
-  if (taken.kind === 'refused') {
-    const shown = { url: endpoint.url, filled, found: null, problem: html`<p>${taken.reason}.</p>` };
-    return { ...replayPage(visit, project, shown), status: 409 };
-  }
-  const { view } = await performFor(deps, visit, replayPeriod, givenOf(endpoint, filled, false));
-  return { goTo: `/webhooks/${endpoint.endpointId}?replayed=${view.found.total}` };
 }
 
 const REPLAY_FIELDS = ['from', 'to', 'status'] as const;
@@ -222,29 +279,6 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
   const kept = REPLAY_FIELDS.flatMap((name) => (filled[name] === undefined ? [] : [hidden(name, filled[name])]));
   return html`<section class="card" aria-labelledby="found"><h2 id="found">${many(found.total, 'event')}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. Quittance sends the events in order.</p>
 <form method="post" action="${visit.path}">${hidden('token', visit.token(visit.path))}${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
-}
-
-/** Shows an event with every attempt to deliver it. */
-function eventPage(visit: Visit, about: ListedProjectView, event: ShownEventView): Page {
-  const { eventId, type, createdAt, deliveries } = event;
-  const [first] = deliveries;
-  const mayReplay = isAllowed(visit.actor, 'replayEvents');
-  return {
-    ...{ title: type, about },
-    beside: mayReplay ? oneClick(visit, `/events/${eventId}/replay`, 'Send again') : null,
-    main: html`
-<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
-      ['Time', html`${time(createdAt)} UTC`],
-      ['Event', ltr(eventId)],
-      [
-        'Order',
-        first?.invoiceId == null
-          ? null
-          : html`<a href="/invoices/${first.invoiceId}">${outside(first.externalId ?? first.invoiceId)}</a>`,
-      ],
-    ])}</section>
-${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was not scheduled for any endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
-  };
 }
 
 function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
@@ -424,29 +458,6 @@ function secretShown(secret: string | null, next: Html): Page['main'] {
 <div class="actions">${next}</div></section>`;
 }
 
-/** Answers the question: do my webhooks arrive? */
-function webhooksPage(
-  visit: Visit,
-  project: ListedProjectView,
-  data: readonly ListedEndpointView[],
-  adapters: readonly AdapterView[],
-): Page {
-  const add = isAllowed(visit.actor, 'addEndpoint')
-    ? html`<a class="button" href="${urlTo(visit, '/webhooks/add', project)}">Add an endpoint</a>`
-    : null;
-  return {
-    title: 'Webhooks',
-    about: project,
-    beside: data.length === 0 ? null : add,
-    main:
-      data.length === 0
-        ? liveNone(
-            html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL in your shop that receives a signed request for each payment. Without an endpoint, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
-          )
-        : html`${liveRows('Endpoints', table('Endpoints, oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Adapter rates', RATES, adapters)}</section>`)}`,
-  };
-}
-
 /** Shows each adapter's rate. */
 const RATES: readonly Column<AdapterView>[] = [
   ['Adapter', ({ adapterId, kind }) => rowLink(`/webhooks/${adapterId}`, kind)],
@@ -498,14 +509,6 @@ function attemptOf(attempt: ListedEndpointView['lastAttempt']): Html | string {
   return html`${time(attemptedAt)} <small class="hint">${error === null ? answer : outside(error, 60)}</small>`;
 }
 
-type ShownEndpoint = {
-  endpoint: ShownEndpointView;
-  list: DeliveryListView;
-  state: DeliveryState;
-  isFirst: boolean;
-  now: number;
-};
-
 const DELIVERY_STATES = ['all', 'failing', 'dead', 'pending', 'delivered'] as const;
 type DeliveryState = (typeof DELIVERY_STATES)[number];
 const TABS: Record<DeliveryState, string> = {
@@ -515,39 +518,6 @@ const TABS: Record<DeliveryState, string> = {
   pending: 'Waiting',
   delivered: 'Delivered',
 };
-
-/** Shows one endpoint with the result of each event there. */
-function endpointPage(visit: Visit, project: ListedProjectView, shown: ShownEndpoint): Page {
-  const { endpoint, list, state, isFirst, now } = shown;
-  const urlOf = (of: DeliveryState, before?: string) =>
-    urlTo(visit, `/webhooks/${endpoint.endpointId}`, project, { status: of === 'all' ? undefined : of, before });
-  const older = list.nextBefore && urlOf(state, list.nextBefore);
-  return {
-    title: new URL(endpoint.url).host,
-    about: project,
-    beside: live('state', stateBadge(endpoint)),
-    main: html`
-${live('trouble', html`${renderTrouble(endpoint)}`, { isSpoken: true })}
-${live('day', renderDay(endpoint, now))}
-${renderActs(visit, endpoint)}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
-      ['URL', ltr(endpoint.url)],
-      ['Description', endpoint.description === '' ? null : outside(endpoint.description, 200)],
-      ['Event types', endpoint.eventTypes?.join(', ') ?? 'everything'],
-      ['Last attempt', attemptOf(endpoint.lastAttempt)],
-      ...endpoint.secrets.map(
-        ({ createdAt, endsAt, fingerprint }) =>
-          [
-            endsAt === null ? 'Secret' : 'Previous secret',
-            html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">created ${time(createdAt)}${endsAt === null ? null : html`, in use until ${time(endsAt)} UTC`}</span>`,
-          ] as const,
-      ),
-    ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
-${tabs('Which deliveries', TABS, state, urlOf)}
-${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No events yet.' : 'None.'}</p>` : table('Events for this endpoint, newest first', DELIVERIES, list.data))}
-${pager({ older, text: 'Older events', newest: isFirst ? null : urlOf(state) })}`,
-  };
-}
 
 function renderTrouble(endpoint: ShownEndpointView): Html | null {
   const { status, failingSince, pausedUntil, disabledReason, lastAttempt } = endpoint;
