@@ -21,8 +21,6 @@ import {
 } from './settings.ts';
 import { certificateProblems, databaseTransportProblems, nodeTransportProblems } from './transport.ts';
 
-type Role = Settings['QUITTANCE_ROLES'][number];
-
 export type NetworkConfig = Readonly<{
   /** The nodes, in order of preference. */
   nodes: readonly NodeSpec[];
@@ -32,63 +30,10 @@ export type NetworkConfig = Readonly<{
 }>;
 
 /** One process's configuration. It is deeply frozen. */
-export type Config = Readonly<{
-  /** This is true if no network is configured. Everything then runs in this one process, including a local network. */
-  sandbox: boolean;
-  host: string;
-  /** 0 selects any free port. */
-  port: number;
-  /** An origin without a trailing slash. If this is `null`, links contain the address that the server listens on. */
-  publicUrl: string | null;
-  /** The console's origin, in the same form. */
-  consoleUrl: string | null;
-  /** An absolute path. */
-  dataDir: string;
-  /** `null` selects the embedded PostgreSQL in `dataDir`. */
-  databaseUrl: string | null;
-  /** The connection for commands that change the schema. If `null`, they use `databaseUrl`. */
-  databaseOwnerUrl: string | null;
-  databasePoolSize: number;
-  roles: readonly Role[];
-  networks: Readonly<Partial<Record<Network, NetworkConfig>>>;
-  devnet: Readonly<{ blockMs: number; producers: number }>;
-  /** `null` means that metrics are off. */
-  metrics: Readonly<{ host: string; port: number }> | null;
-  /** The address that the console listens on. `null` means that the console is off. */
-  console: Readonly<{ host: string; port: number }> | null;
-  logLevel: Settings['QUITTANCE_LOG_LEVEL'];
-  /** Whether the shops' requests are stored for 30 days, without bodies. */
-  requestLog: boolean;
-  /** Whether each response is logged. */
-  requestLines: boolean;
-  /** Whether rows are sealed and checked, and whether a row with a wrong seal is refused. */
-  rowMacs: Settings['QUITTANCE_ROW_MACS'];
-  /** IP addresses, CIDR blocks, `loopback`. */
-  trustProxy: readonly string[];
-  /** The keys as configured. The first one encrypts all secrets in the database. `null` means that the setting is absent. */
-  masterKeys: readonly string[] | null;
-  /** The age public keys that backups are encrypted with. If there are none, backups aren't encrypted. */
-  backupRecipients: readonly string[];
-  /** Where scheduled backups are stored, how often they are made, and how many are kept. `null` means no backups. */
-  backups: Readonly<{ directory: string; intervalMs: number; keep: number; recipients: readonly string[] }> | null;
-  /**
-   * The path of the address manifest, the keys that must sign it, and what happens to unlisted addresses. `null` means that there's no
-   * manifest.
-   */
-  addressManifest: Readonly<{ path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string }> | null;
-  webhooks: Readonly<{
-    /** Whether webhooks of projects on test networks may be sent to this machine, and over http. */
-    localTargets: boolean;
-    retentionDays: number;
-  }>;
-  rateLimit: Readonly<{ perSecond: number; burst: number }>;
-  /** The limit on payers' look-ups at nodes, per network and process. */
-  lookupsPerMinute: number;
-  /** All variables, for display. They contain no secrets. */
-  settings: readonly SettingView[];
+export type Config = Readonly<ReturnType<typeof compose>> & {
   /** Suspicious settings that don't prevent the service from starting. */
-  warnings: readonly string[];
-}>;
+  readonly warnings: readonly string[];
+};
 
 export type ConfigResult =
   | { kind: 'ok'; config: Config; warnings: ConfigProblem[] }
@@ -110,7 +55,7 @@ export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
   };
 }
 
-function compose(read: ReadSettings): Omit<Config, 'warnings'> {
+function compose(read: ReadSettings) {
   const settings = read.settings as Settings;
   const networks = composeNetworks(settings);
   const sandbox = Object.keys(networks).length === 0;
@@ -121,35 +66,58 @@ function compose(read: ReadSettings): Omit<Config, 'warnings'> {
   const publicUrl = settings.QUITTANCE_PUBLIC_URL;
   const consoleUrl = settings.QUITTANCE_CONSOLE_URL;
   return {
+    /** This is true if no network is configured. Everything then runs in this one process, including a local network. */
     sandbox,
     host: settings.QUITTANCE_HOST,
+    /** 0 selects any free port. */
     port: settings.QUITTANCE_PORT,
+    /** An origin without a trailing slash. If this is `null`, links contain the address that the server listens on. */
     publicUrl: publicUrl === undefined ? null : new URL(publicUrl).origin,
+    /** The console's origin, in the same form. */
     consoleUrl: consoleUrl === undefined ? null : new URL(consoleUrl).origin,
+    /** An absolute path. */
     dataDir,
+    /** `null` selects the embedded PostgreSQL in `dataDir`. */
     databaseUrl: settings.DATABASE_URL ?? null,
+    /** The connection for commands that change the schema. If `null`, they use `databaseUrl`. */
     databaseOwnerUrl: settings.DATABASE_OWNER_URL ?? null,
     databasePoolSize: settings.QUITTANCE_DATABASE_POOL,
     roles: settings.QUITTANCE_ROLES,
     networks,
     devnet: { blockMs: settings.QUITTANCE_DEVNET_BLOCK_MS, producers: settings.QUITTANCE_DEVNET_PRODUCERS },
+    /** `null` means that metrics are off. */
     metrics: metricsPort === 'off' ? null : { host: settings.QUITTANCE_METRICS_HOST, port: metricsPort },
+    /** The address that the console listens on. `null` means that the console is off. */
     console: consolePort === 'off' ? null : { host: settings.QUITTANCE_CONSOLE_HOST, port: consolePort },
     logLevel: settings.QUITTANCE_LOG_LEVEL,
+    /** Whether the shops' requests are stored for 30 days, without bodies. */
     requestLog: settings.QUITTANCE_REQUEST_LOG === 'on',
+    /** Whether each response is logged. */
     requestLines: settings.QUITTANCE_REQUEST_LINES === 'on',
+    /** Whether rows are sealed and checked, and whether a row with a wrong seal is refused. */
     rowMacs: settings.QUITTANCE_ROW_MACS,
+    /** IP addresses, CIDR blocks, `loopback`. */
     trustProxy: settings.QUITTANCE_TRUST_PROXY,
+    /** The keys as configured. The first one encrypts all secrets in the database. `null` means that the setting is absent. */
     masterKeys: settings.QUITTANCE_MASTER_KEY ?? null,
+    /** The age public keys that backups are encrypted with. If there are none, backups aren't encrypted. */
     backupRecipients: settings.QUITTANCE_BACKUP_RECIPIENT ?? [],
+    /** Where scheduled backups are stored, how often they are made, and how many are kept. `null` means no backups. */
     backups: composeBackups(settings),
+    /**
+     * The path of the address manifest, the keys that must sign it, and what happens to unlisted addresses. `null` means that there's no
+     * manifest.
+     */
     addressManifest: composeManifest(settings, dataDir),
     webhooks: {
+      /** Whether webhooks of projects on test networks may be sent to this machine, and over http. */
       localTargets: localTargets === 'allow',
       retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
     },
     rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
+    /** The limit on payers' look-ups at nodes, per network and process. */
     lookupsPerMinute: settings.QUITTANCE_LOOKUPS_PER_MINUTE,
+    /** All variables, for display. They contain no secrets. */
     settings: describeSettings(read, {
       ...{ QUITTANCE_DATA_DIR: dataDir, QUITTANCE_WEBHOOK_LOCAL_TARGETS: localTargets },
       ...{ QUITTANCE_METRICS_PORT: String(metricsPort), QUITTANCE_CONSOLE_PORT: String(consolePort) },
@@ -160,7 +128,7 @@ function compose(read: ReadSettings): Omit<Config, 'warnings'> {
   };
 }
 
-function composeBackups(settings: Settings): Config['backups'] {
+function composeBackups(settings: Settings) {
   if (settings.QUITTANCE_BACKUP_DIR === undefined) return null;
   return {
     directory: resolve(settings.QUITTANCE_BACKUP_DIR),
@@ -170,12 +138,12 @@ function composeBackups(settings: Settings): Config['backups'] {
   };
 }
 
-function composeManifest(settings: Settings, dataDir: string): Config['addressManifest'] {
+function composeManifest(settings: Settings, dataDir: string) {
   const { QUITTANCE_ADDRESS_MANIFEST: path, QUITTANCE_MANIFEST_KEYS: pinned, QUITTANCE_MANIFEST_MODE: mode } = settings;
   return path === undefined || pinned === undefined ? null : { path: resolve(path), pinned, mode, dataDir };
 }
 
-function composeNetworks(settings: Settings): Config['networks'] {
+function composeNetworks(settings: Settings): Partial<Record<Network, NetworkConfig>> {
   const networks: Partial<Record<Network, NetworkConfig>> = {};
   const devnetUsdt = parseAddress(settings.QUITTANCE_DEVNET_USDT ?? '');
   const contracts: Record<Network, AccountHex | null> = {
