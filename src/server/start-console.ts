@@ -13,18 +13,15 @@ import { reasonOf } from '../core/runtime/reason-of.ts';
 import { type Database, openDatabase } from '../core/store/db/database.ts';
 import { INVOICES_CHANNEL } from '../core/store/ledger/checkout.ts';
 import { type AdminDeps, registerAdmin } from '../faces/admin/register-admin.ts';
-import { renderGeneral } from '../faces/checkout/lookup/answer.ts';
+import { describeForPayer } from '../faces/checkout/lookup/answer.ts';
 import { renderExample } from '../faces/checkout/page/page.ts';
-import { wordsOf } from '../faces/checkout/words/words.ts';
 import { registerConsole } from '../faces/console/register.ts';
 import { addSignInRoutes, createSessions } from '../faces/console/sign-in/sign-in-routes.ts';
 import type { Actor } from '../faces/operator/actor.ts';
 import { doctorSettings } from '../faces/operator/doctor/check.ts';
 import { type DoctorView, runDoctor } from '../faces/operator/doctor/run-doctor.ts';
-import type { NodeAccess, OperationDeps } from '../faces/operator/operation.ts';
+import type { NodeAccess } from '../faces/operator/operation.ts';
 import { createSignInLimits } from '../faces/operator/people/password.ts';
-import type { RunningProcess, SettingView } from '../faces/operator/system/show-system.ts';
-import { html, plainText } from '../faces/web/html.ts';
 import { createTokenBuckets } from '../faces/web/rate-limit.ts';
 import { createServer } from '../faces/web/server.ts';
 import type { Context, ServiceOptions } from './context.ts';
@@ -52,8 +49,6 @@ export async function startConsole(
   settings: Console,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const { log, now, random, networks } = context;
-  const { sandboxToken } = settings;
-  const own = { release: readVersion(), roles: context.config.roles, startedAt: now() };
   const onError = logLostConnections(log);
   const addressChecks = guardAdditions(context.addressGuard);
   const db = openDatabase({
@@ -82,11 +77,7 @@ export async function startConsole(
   };
   try {
     registerAdmin(app, deps);
-    registerOperatorPages(app, context, {
-      ...{ operations: deps, nodes, consoleUrl, process: own, settings: settings.config.settings },
-      examine: doctorOf(context, db, settings.config),
-      ...(sandboxToken !== undefined && { sandboxToken }),
-    });
+    registerOperatorPages(app, context, { deps, nodes, settings });
     const at = await listenOn(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
     // Browsers support passkeys only for host names, and keep cookies for a page at `localhost`.
     url = at.replace('//127.0.0.1:', '//localhost:');
@@ -138,27 +129,18 @@ function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): No
         patienceMs: PATIENCE_MS,
       });
     },
-    describeForPayer: (answer) => plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer)),
+    describeForPayer,
   };
 }
-
-type Options = {
-  operations: OperationDeps;
-  nodes: NodeAccess;
-  consoleUrl(): string;
-  process: RunningProcess;
-  settings: readonly SettingView[];
-  examine(actor: Actor): Promise<DoctorView>;
-  sandboxToken?: string;
-};
 
 /** Registers the operators' pages. The pages need the master key, because people's sign-in secrets are encrypted with it. */
 function registerOperatorPages(
   app: FastifyInstance,
-  { keyRing, publicUrl, certainNow, steadyNow }: Context,
-  { operations, nodes, consoleUrl, process, settings, examine, ...options }: Options,
+  context: Context,
+  { deps, nodes, settings: { config, sandboxToken } }: { deps: AdminDeps; nodes: NodeAccess; settings: Console },
 ): void {
-  const { db, log, now, random, networks } = operations;
+  const { keyRing, publicUrl, certainNow, steadyNow } = context;
+  const { db, log, now, random, networks, consoleUrl } = deps;
   if (keyRing === null) {
     log.warn(
       'the console does not work without the master key: set QUITTANCE_MASTER_KEY to the same value as in the other processes',
@@ -167,15 +149,17 @@ function registerOperatorPages(
   }
   const limits = createSignInLimits(createTokenBuckets);
   const people = () => ({ db, keyRing, consoleUrl: consoleUrl(), limits, now, certainNow, random });
-  const deps = { ...options, people, consoleUrl, log };
-  const sessions = createSessions(deps);
-  addSignInRoutes(app, deps);
+  const signIn = { people, consoleUrl, log, ...(sandboxToken !== undefined && { sandboxToken }) };
+  const sessions = createSessions(signIn);
+  addSignInRoutes(app, signIn);
   registerConsole(app, {
-    ...{ ...operations, publicUrl, steadyNow, consoleUrl },
+    ...{ ...deps, publicUrl, steadyNow },
     onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
     renderExample,
-    ...{ findSession: sessions.find, people, process, settings, examine },
+    ...{ findSession: sessions.find, people, settings: config.settings },
+    process: { release: readVersion(), roles: context.config.roles, startedAt: now() },
+    examine: doctorOf(context, db, config),
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
   });

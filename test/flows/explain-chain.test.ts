@@ -1,8 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Scenario } from '../../src/developer/scenarios/scenarios.ts';
-import { renderGeneral } from '../../src/faces/checkout/lookup/answer.ts';
-import { wordsOf } from '../../src/faces/checkout/words/words.ts';
-import { plainText, rawHtml } from '../../src/faces/web/html.ts';
+import { describeForPayer } from '../../src/faces/checkout/lookup/answer.ts';
 import { newDirectory, runCli } from '../cli/run-cli.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { ask, newInvoice, pay } from '../support/lookup-flow.ts';
@@ -49,7 +47,7 @@ test.each<[Scenario | 'trx', object, string]>([
   const { body } = await ask(invoice, txId);
   // The payer also reads whether it was this invoice’s payment.
   expect(body).toMatchObject(chain[0].answer);
-  expect(verdict).toContain(plainText(renderGeneral(wordsOf('en'), rawHtml('the merchant'), body)));
+  expect(verdict).toContain(describeForPayer(body));
   expect(next).toBe(undefined);
 });
 

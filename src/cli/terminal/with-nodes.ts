@@ -6,10 +6,8 @@ import { SLOT_MS } from '../../core/chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../../core/domain/network.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import { createMetrics } from '../../core/runtime/metrics.ts';
-import { renderGeneral } from '../../faces/checkout/lookup/answer.ts';
-import { wordsOf } from '../../faces/checkout/words/words.ts';
+import { describeForPayer } from '../../faces/checkout/lookup/answer.ts';
 import type { NodeAccess, NodeDeps } from '../../faces/operator/operation.ts';
-import { html, plainText } from '../../faces/web/html.ts';
 import { findNetworkConfig } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
 import { type CommandDatabase, now } from './with-database.ts';
@@ -17,11 +15,10 @@ import { type CommandDatabase, now } from './with-database.ts';
 /** A node that is limiting requests or restarting answers again within this time. */
 const PATIENCE_MS = 60_000;
 
-/** Answers about a transaction without an invoice are phrased as on the payment page, in English and without markup. */
 export function nodeAccess(terminal: Pick<Terminal, 'stderr'>, database: Opened): NodeAccess {
   return {
     withNodes: (network, work) => usingNodes(terminal, database, network, work),
-    describeForPayer: (answer) => plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer)),
+    describeForPayer,
   };
 }
 

@@ -1,12 +1,12 @@
 import { assertNever } from '../../../core/domain/assert-never.ts';
 import type { GeneralAnswer, LookupAnswer } from '../../../core/domain/lookup/lookup.ts';
 import { asTyped } from '../../../core/domain/money.ts';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html, plainText } from '../../web/html.ts';
 import { type Page, STATES, stateOf } from '../page/page-state.ts';
 import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
 import { renderSupport } from '../page/render-document.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
-import type { Words } from '../words/words.ts';
+import { type Words, wordsOf } from '../words/words.ts';
 
 /** Explains a transaction that was looked up: its meaning for this invoice, the likely reason, and the next step. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
@@ -105,7 +105,7 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
 }
 
 /** Renders the answers that are the same for all invoices. */
-export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswer): Html {
+function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswer): Html {
   const { say } = words;
   const again = (seconds: number) => words.duration(seconds * 1000);
   switch (answer.code) {
@@ -114,7 +114,7 @@ export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswe
     case 'other_token':
       return bad(say('answerOtherToken', { contract: ltr(answer.contract), merchant }));
     case 'failed':
-      return html`${bad(say('answerFailed'))}<p>${renderFailure(words, answer)}</p>`;
+      return html`${bad(say('answerFailed'))}<p>${say(FAILURES[answer.why], { result: ltr(answer.result) })}</p>`;
     case 'no_usdt_transfer':
       return bad(renderNoUsdt(words, answer, merchant));
     case 'not_found':
@@ -124,6 +124,11 @@ export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswe
     default:
       return assertNever(answer);
   }
+}
+
+/** Describes a general answer in English and without markup, as on a payment page. */
+export function describeForPayer(answer: GeneralAnswer): string {
+  return plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer));
 }
 
 /** Renders the answer for a payer who sends too many requests. */
@@ -156,42 +161,26 @@ const NO_ID = { address: 'answerIsAddress', link: 'answerIsLink', other: 'answer
 type Likely = NonNullable<Extract<LookupAnswer, { code: 'short' | 'over' }>['likely']>;
 
 function renderLikely({ say, count }: Words, code: 'short' | 'over', likely: Likely): Html {
-  switch (likely.kind) {
-    case 'requested_amount':
-      return say('likelyRequested');
-    case 'fee':
-      return say(code === 'short' ? 'likelyFee' : 'likelyFeeAdded');
-    case 'rounded':
-      return count('likelyRounded', likely.decimals);
-    case 'truncated':
-      return count('likelyTruncated', likely.decimals);
-    case 'one_digit':
-      return say('likelyDigit');
-    case 'swapped_digits':
-      return say('likelySwapped');
-    default:
-      return assertNever(likely);
-  }
+  if (likely.kind === 'fee') return say(code === 'short' ? 'likelyFee' : 'likelyFeeAdded');
+  if (likely.kind === 'rounded') return count('likelyRounded', likely.decimals);
+  if (likely.kind === 'truncated') return count('likelyTruncated', likely.decimals);
+  return say(LIKELY[likely.kind]);
 }
 
-function renderFailure({ say }: Words, { why, result }: Extract<GeneralAnswer, { code: 'failed' }>): Html {
-  switch (why) {
-    case 'out_of_energy':
-      return say('failedEnergy');
-    case 'out_of_time':
-      return say('failedTime');
-    case 'reverted':
-      return say('failedReverted');
-    case 'payer_frozen':
-      return say('failedFrozen');
-    case 'paused':
-      return say('failedPaused');
-    case 'other':
-      return say('failedOther', { result: ltr(result) });
-    default:
-      return assertNever(why);
-  }
-}
+const LIKELY = {
+  requested_amount: 'likelyRequested',
+  one_digit: 'likelyDigit',
+  swapped_digits: 'likelySwapped',
+} as const;
+
+const FAILURES = {
+  out_of_energy: 'failedEnergy',
+  out_of_time: 'failedTime',
+  reverted: 'failedReverted',
+  payer_frozen: 'failedFrozen',
+  paused: 'failedPaused',
+  other: 'failedOther',
+} as const;
 
 /** Until a block is irreversible, a fork may let the transaction succeed. `data-may-send` is for the script. */
 const FINAL_AFTER_MS = 60_000;
