@@ -15,19 +15,10 @@ export type DevnetInput = {
   inMemory?: true | undefined;
 };
 
-/** `dataDir` is where the chain is stored, or `null` to keep it in memory. */
-export type DevnetSettings = {
-  host: string;
-  port: number;
-  blockMs: number;
-  producers: number;
-  dataDir: string | null;
-};
-
 /**
  * Reads the network's settings and reports all problems at once. The bounds are the same as for the environment variables with these names.
  */
-export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config): DevnetSettings {
+export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Config) {
   const problems: FieldProblem[] = [];
   const whole = (field: keyof DevnetInput, least: number, most: number, fallback: number) => {
     const text = input[field];
@@ -42,11 +33,14 @@ export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Conf
     port: whole('port', 0, 65_532, 0),
     blockMs: whole('blockMs', 100, 60_000, devnet.blockMs),
     producers: whole('producers', 1, 27, devnet.producers),
+    /** Where the chain is stored, or `null` to keep it in memory. */
     dataDir: input.inMemory ? null : (input.dir ?? join(dataDir, 'devnet-alone')),
   };
   if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the devnet was not started', { problems });
   return settings;
 }
+
+type DevnetSettings = ReturnType<typeof readDevnetSettings>;
 
 /**
  * Runs only the local TRON network until the signal aborts. Its chain is stored on disk unless `dataDir` is `null`. Throws `PORT_IN_USE`.

@@ -41,20 +41,10 @@ export type ListenOptions = {
 /** The sources for settings that aren't given as options. `dataDir` is called only if its sandbox is needed. */
 type Surroundings = { env: NodeJS.ProcessEnv; dataDir(): string };
 
-type ListenSettings = {
-  /** This URL doesn't have a trailing slash. */
-  server: string;
-  apiKey: string;
-  keyId: string;
-  forwardTo: URL;
-  /** `null` means all. */
-  types: ReadonlySet<string> | null;
-  /** The position to begin at, unless it's where the last run ended: after an event, before the first one, or with the next new one. */
-  after: { kind: 'event'; id: string } | { kind: 'beginning' } | { kind: 'latest' } | null;
-};
+type ListenSettings = Awaited<ReturnType<typeof readListenSettings>>;
 
 /** Checks everything that doesn't need a request. Throws `INVALID_ARGUMENT`; the message never contains the key. */
-export async function readListenSettings(options: ListenOptions & Surroundings): Promise<ListenSettings> {
+export async function readListenSettings(options: ListenOptions & Surroundings) {
   const { events, after, env } = options;
   if (options.forwardTo === undefined) {
     throw invalid("--forward-to is missing: set it to your handler's URL, such as http://localhost:3000/hook");
@@ -62,7 +52,8 @@ export async function readListenSettings(options: ListenOptions & Surroundings):
   const forwardTo = readUrl('--forward-to', options.forwardTo);
   // Clients never send a fragment.
   forwardTo.hash = '';
-  const types = events === undefined ? null : new Set(events.map(readType));
+  // `null` means all.
+  const types: ReadonlySet<string> | null = events === undefined ? null : new Set(events.map(readType));
   const from = after === undefined ? null : readAfter(after);
   const named = { server: options.server ?? (env['QUITTANCE_URL']?.trim() || null), apiKey: namedKey(options) };
   const sandbox = named.server === null || named.apiKey === null ? await findSandboxFile(options.dataDir()) : null;
@@ -133,9 +124,10 @@ function readType(text: string): string {
   throw invalid(`--events has the unknown type ${clip(text)}: choose from ${EVENT_TYPES.join(', ')}`);
 }
 
-function readAfter(text: string): ListenSettings['after'] {
-  if (text === 'beginning' || text === 'latest') return { kind: text };
-  if (decodeId('evt', text) !== null) return { kind: 'event', id: text };
+/** Reads the position to begin at, instead of where the last run ended: after an event, before the first one, or with the next new one. */
+function readAfter(text: string) {
+  if (text === 'beginning' || text === 'latest') return { kind: text } as const;
+  if (decodeId('evt', text) !== null) return { kind: 'event', id: text } as const;
   throw invalid(`--after is ${clip(text)}: use an event id (evt_…), beginning or latest`);
 }
 
