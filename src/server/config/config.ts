@@ -1,12 +1,13 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { type AccountHex, parseAddress } from '@quittance/tron/address';
 import { USDT_CONTRACTS } from '@quittance/tron/usdt';
 import { formatPinnedKeys, type PinnedKeys } from '../../core/domain/manifest/manifest-signature.ts';
 import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../core/domain/network.ts';
-import { type NodeSpec, showsBytes } from '../../core/domain/node.ts';
-import { isLoopbackLink } from '../../core/domain/url.ts';
+import { type NodeSpec, showsBytes, urlsOf } from '../../core/domain/node.ts';
+import { isLoopback, isLoopbackLink } from '../../core/domain/url.ts';
 import { parseMasterKey } from '../../core/runtime/key-ring.ts';
-import { describeDatabase } from '../../core/store/db/inspect-transport.ts';
+import { describeDatabase, inspectTransport } from '../../core/store/db/inspect-transport.ts';
 import type { SettingView } from '../../faces/operator/system/show-system.ts';
 import { httpUrl, isTronGridNode, parseNode } from './node-entry.ts';
 import { type ConfigProblem, type ReadSettings, readSettings } from './read-settings.ts';
@@ -19,7 +20,6 @@ import {
   VARIABLES,
   type Variable,
 } from './settings.ts';
-import { certificateProblems, databaseTransportProblems, nodeTransportProblems } from './transport.ts';
 
 export type NetworkConfig = Readonly<{
   /** The nodes, in order of preference. */
@@ -45,8 +45,10 @@ export type ConfigResult =
  */
 export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
   const read = readSettings(env);
-  const errors = [...read.errors, ...contradictions(read), ...certificateProblems(env, read)];
-  const warnings = [...read.warnings, ...idleSettings(read)];
+  const [errors, warnings] = [[...read.errors], [...read.warnings]];
+  addContradictions(read, adderTo(errors));
+  addCertificateProblem(env, read, adderTo(errors));
+  addIdleSettings(read, adderTo(warnings));
   if (errors.length > 0) return { kind: 'invalid', errors, warnings };
   return {
     kind: 'ok',
@@ -227,10 +229,16 @@ const DEFAULT_METRICS_PORT = 9464;
 const NODE_LISTS = Object.values(NODE_VARIABLES);
 const DATABASE_VARIABLES = ['DATABASE_URL', 'DATABASE_OWNER_URL'] as const;
 
+/** Adds a problem to a list. The message follows the variable's name. */
+type Add = (variable: string, message: string) => void;
+type Read = Pick<ReadSettings, 'settings' | 'present'>;
+
+function adderTo(problems: ConfigProblem[]): Add {
+  return (variable, message) => void problems.push({ variable, message: `${variable} ${message}` });
+}
+
 /** Finds variables that are valid on their own but contradict each other. */
-function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
+function addContradictions({ settings, present }: Read, add: Add): void {
   const isSet = (variable: Variable) => present.has(variable);
   if (isSet('QUITTANCE_DEVNET_NODES') && !isSet('QUITTANCE_DEVNET_USDT')) {
     add(
@@ -241,7 +249,7 @@ function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
   if (isSet('QUITTANCE_DEVNET_USDT') && !isSet('QUITTANCE_DEVNET_NODES')) {
     add('QUITTANCE_DEVNET_USDT', 'has no effect without QUITTANCE_DEVNET_NODES: set both, or unset this one.');
   }
-  for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
+  addNodeProblems({ settings, present }, add);
   if (isSet('DATABASE_OWNER_URL') && !isSet('DATABASE_URL')) {
     add(
       'DATABASE_OWNER_URL',
@@ -263,7 +271,7 @@ function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
       'is require, but rows are sealed with the master key, which is not set: set the same QUITTANCE_MASTER_KEY for every process.',
     );
   }
-  for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
+  addTransportProblems({ settings, present }, add);
   const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
   if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
     add('QUITTANCE_MASTER_KEY', 'contains the same key twice, in base64 and in hexadecimal: remove one of them.');
@@ -295,35 +303,25 @@ function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
     const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
     add(variable, `is ${port}, but the API and the metrics can't share a port: change one of them.`);
   }
-  problems.push(...backupProblems(present), ...consoleProblems({ settings, present }));
-  return problems;
+  addBackupProblems(present, add);
+  addConsoleProblems({ settings, present }, add);
 }
 
-function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
+function addBackupProblems(present: Read['present'], add: Add): void {
   const isOn = present.has('QUITTANCE_BACKUP_DIR');
-  const idle = (['QUITTANCE_BACKUP_INTERVAL_HOURS', 'QUITTANCE_BACKUP_KEEP'] as const)
-    .filter((variable) => present.has(variable) && !isOn)
-    .map((variable) => {
-      const message = `${variable} has no effect without QUITTANCE_BACKUP_DIR: set both, or unset this one.`;
-      return { variable, message };
-    });
-  if (!isOn || !present.has('DATABASE_URL') || present.has('QUITTANCE_MASTER_KEY')) return idle;
-  const message =
-    "QUITTANCE_BACKUP_DIR is set, but without the master key its backups can't be authenticated: set the same QUITTANCE_MASTER_KEY for every process.";
-  return [...idle, { variable: 'QUITTANCE_BACKUP_DIR', message }];
+  for (const variable of ['QUITTANCE_BACKUP_INTERVAL_HOURS', 'QUITTANCE_BACKUP_KEEP'] as const) {
+    if (present.has(variable) && !isOn)
+      add(variable, 'has no effect without QUITTANCE_BACKUP_DIR: set both, or unset this one.');
+  }
+  if (!isOn || !present.has('DATABASE_URL') || present.has('QUITTANCE_MASTER_KEY')) return;
+  add(
+    'QUITTANCE_BACKUP_DIR',
+    "is set, but without the master key its backups can't be authenticated: set the same QUITTANCE_MASTER_KEY for every process.",
+  );
 }
 
-function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
-  const isMade = settings.QUITTANCE_ROLES?.includes('watcher') !== false;
-  if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
-  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the watcher role create backups.';
-  return [{ variable: 'QUITTANCE_BACKUP_DIR', message }];
-}
-
-function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
+function addConsoleProblems({ settings, present }: Read, add: Add): void {
   const { QUITTANCE_CONSOLE_PORT: port, QUITTANCE_ROLES: roles = [] } = settings;
-  const problems: ConfigProblem[] = [];
-  const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
   if (typeof port !== 'number' && roles.length === 1 && roles[0] === 'console') {
     add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with only the console role would do nothing: set it.');
   }
@@ -339,7 +337,6 @@ function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 
   if (present.has('QUITTANCE_CONSOLE_URL') && port === 'off') {
     add('QUITTANCE_CONSOLE_URL', 'has no effect while QUITTANCE_CONSOLE_PORT is off: unset it, or set the port.');
   }
-  return problems;
 }
 
 /** By default, two operators must agree. If only one operator is configured, one node is enough. */
@@ -351,10 +348,8 @@ function operatorsOf(nodes: readonly NodeSpec[]): Set<string> {
   return new Set(nodes.map(({ operator }) => operator));
 }
 
-type NodeSettings = Pick<ReadSettings, 'settings' | 'present'>;
-
 /** Returns the node lists that are set and well-formed. */
-function nodeLists({ settings, present }: NodeSettings) {
+function nodeLists({ settings, present }: Read) {
   return NETWORKS.flatMap((network) => {
     const variable = NODE_VARIABLES[network];
     if (!present.has(variable)) return [];
@@ -364,40 +359,88 @@ function nodeLists({ settings, present }: NodeSettings) {
   });
 }
 
-function nodeProblems(read: NodeSettings): { variable: Variable; message: string }[] {
+function addNodeProblems(read: Read, add: Add): void {
   const agreement = read.settings.QUITTANCE_AGREEMENT;
-  return nodeLists(read).flatMap(({ variable, nodes }) => {
-    const problems: { variable: Variable; message: string }[] = [];
+  for (const { variable, nodes } of nodeLists(read)) {
     if (new Set(nodes.map(({ url }) => url)).size < nodes.length) {
-      problems.push({ variable, message: 'must be a list of different URLs, but one node is listed twice.' });
+      add(variable, 'must be a list of different URLs, but one node is listed twice.');
     }
-    const { size } = operatorsOf(nodes);
-    if (agreement !== undefined && agreement > size) {
-      const names = [...operatorsOf(nodes)].join(', ');
-      problems.push({
-        variable: 'QUITTANCE_AGREEMENT',
-        message: `is ${agreement}, but ${variable} has nodes from only ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes from other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
-      });
-    }
-    return problems;
-  });
+    const operators = operatorsOf(nodes);
+    const { size } = operators;
+    if (agreement === undefined || agreement <= size) continue;
+    const from = `only ${size === 1 ? 'one operator' : `${size} operators`} (${[...operators].join(', ')})`;
+    add(
+      'QUITTANCE_AGREEMENT',
+      `is ${agreement}, but ${variable} has nodes from ${from}: add nodes from other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
+    );
+  }
 }
 
 /** Finds settings that let others read or change data in transit. */
-function transportProblems(read: NodeSettings): { variable: Variable; message: string }[] {
+function addTransportProblems(read: Read, add: Add): void {
   const allowed = read.settings.QUITTANCE_ALLOW_PLAINTEXT ?? [];
-  const databases = DATABASE_VARIABLES.flatMap((variable) => {
+  for (const variable of DATABASE_VARIABLES) {
     const url = read.settings[variable];
-    return url === undefined ? [] : databaseTransportProblems(variable, url, allowed);
-  });
-  const real = nodeLists(read).filter(({ network }) => !isLocalNetwork(network));
-  return [...databases, ...real.flatMap(({ variable, nodes }) => nodeTransportProblems(variable, nodes, allowed))];
+    const transport = url === undefined ? null : inspectTransport(url);
+    if (transport === null || transport.kind === 'socket' || transport.kind === 'verified') continue;
+    if (transport.kind === 'invalid') {
+      add(variable, `(value not shown): it ${transport.reason}.`);
+      continue;
+    }
+    const { host } = transport;
+    if (isTrusted(host, allowed)) continue;
+    const how = transport.kind === 'plain' ? 'without TLS' : "over TLS that doesn't verify the server";
+    add(
+      variable,
+      `connects to ${host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert only for your own CA), or list ${host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`,
+    );
+  }
+  for (const { network, variable, nodes } of nodeLists(read)) {
+    if (isLocalNetwork(network)) continue;
+    const urls = nodes.flatMap(urlsOf).map((url) => new URL(url));
+    const plain = urls.filter(
+      ({ protocol, hostname }) => /^(http|grpc):$/.test(protocol) && !isTrusted(hostname, allowed),
+    );
+    for (const host of new Set(plain.map(({ hostname }) => hostname)))
+      add(
+        variable,
+        `connects to ${host} in plain text, so anyone on the network path can forge its answers: use https:// or grpcs://, or list ${host} in QUITTANCE_ALLOW_PLAINTEXT if the network path is otherwise secure.`,
+      );
+  }
+}
+
+const AT_STAKE: readonly Variable[] = [
+  'DATABASE_URL',
+  ...NETWORKS.filter((network) => !isLocalNetwork(network)).map((network) => NODE_VARIABLES[network]),
+];
+
+/** Finds the Node.js variable that makes every TLS connection in the process accept any certificate. */
+function addCertificateProblem(env: NodeJS.ProcessEnv, { present }: Read, add: Add): void {
+  const variable = 'NODE_TLS_REJECT_UNAUTHORIZED';
+  if (env[variable] !== '0' || !AT_STAKE.some((each) => present.has(each))) return;
+  add(
+    variable,
+    'is "0", so Quittance would not verify the certificate of any node, database or receiver: unset it. If you use your own CA, set NODE_EXTRA_CA_CERTS to its file.',
+  );
+}
+
+/** Whether plaintext to this host stays on this machine or is explicitly allowed. */
+function isTrusted(host: string, allowed: readonly string[]): boolean {
+  const name = canonical(host);
+  return isLoopback(name) || allowed.map(canonical).includes(name);
+}
+
+/** Normalises a host: `[FD00::05]` → `fd00::5`. */
+function canonical(host: string): string {
+  const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
+  return isIP(bare) === 6 && !bare.includes('%') ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare;
 }
 
 /** Finds settings that have no effect, and settings that are missing but should probably be set. */
-function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
-  const warnings = idleBackups({ settings, present });
-  const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
+function addIdleSettings({ settings, present }: Read, warn: Add): void {
+  if (present.has('QUITTANCE_BACKUP_DIR') && settings.QUITTANCE_ROLES?.includes('watcher') === false) {
+    warn('QUITTANCE_BACKUP_DIR', 'has no effect here: only processes with the watcher role create backups.');
+  }
   const isReal = NODE_LISTS.some((variable) => present.has(variable));
   if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {
     warn('QUITTANCE_PUBLIC_URL', 'is not set, so payment links will contain the address that this process listens on.');
@@ -455,5 +498,4 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
       'makes Quittance trust a single operator for transfers that other contracts make, because no block header proves these transfers. Add a node from another operator.',
     );
   }
-  return warnings;
 }
