@@ -7,7 +7,6 @@ import { mayWait } from '../../operator/subjects/address-changes.ts';
 import {
   ASKED_LENGTH,
   type DerivationView,
-  type Derived,
   deriveAddresses,
   firstAddresses,
   showDerivation,
@@ -15,7 +14,7 @@ import {
 import { type ActivationView, type Added, addAddresses } from '../../operator/subjects/addresses.ts';
 import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, check, choice, type FormView, formPage, line, lines } from '../forms/form.ts';
+import { addForm, byOperation, check, choice, type FormView, formPage, line, lines } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, outside, time } from '../page/pieces.ts';
 import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
@@ -56,12 +55,19 @@ const FRESH_FIELD = check('isFresh', 'After a restore: Quittance has never had a
   hint: 'Use this only if this ledger was restored from a backup.',
 });
 
-type Wanted = Parameters<typeof addAddresses.run>[2];
-
 /** The form for pasting addresses. */
 export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
-  addForm<AddingSubject, Wanted, Added>(routes, deps, {
-    action: 'addAddresses',
+  addForm(routes, deps, {
+    ...byOperation(deps, addAddresses, (filled, { project }: AddingSubject) => {
+      const { list = '', firstEnding, lastEnding, policy, isFresh } = filled;
+      const entries = readEntries(list);
+      readEnding('firstEnding', firstEnding, entries[0]?.text);
+      readEnding('lastEnding', lastEnding, entries.at(-1)?.text);
+      return {
+        ...{ projectId: project.projectId, entries, isChecked: true, isFresh: isFresh !== undefined },
+        policy: readChoice<Policy>('policy', policy, POLICIES) ?? undefined,
+      };
+    }),
     path: '/addresses/add',
     find: (asked, project) => findAdding(deps, asked, project),
     show: (visit, subject) => ({
@@ -83,19 +89,6 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
       ],
       back: urlTo(visit, '/addresses', subject.project),
     }),
-    read: ({ list = '', firstEnding, lastEnding, policy, isFresh }, { project }) => {
-      const entries = readEntries(list);
-      readEnding('firstEnding', firstEnding, entries[0]?.text);
-      readEnding('lastEnding', lastEnding, entries.at(-1)?.text);
-      return addAddresses.read(
-        {
-          ...{ projectId: project.projectId, entries, isChecked: true, isFresh: isFresh !== undefined },
-          policy: readChoice<Policy>('policy', policy, POLICIES) ?? undefined,
-        },
-        deps.now(),
-      );
-    },
-    run: (actor, wanted) => perform(addAddresses, deps, actor, wanted),
     done: (visit, { project }, added) => {
       if (added.kind === 'proposed') return waitPage(visit, project, added);
       const { view, projectPolicy } = added;
@@ -206,12 +199,14 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
       );
     },
   });
-  addSecond(routes, deps);
-}
-
-function addSecond(routes: Routes, deps: ConsoleDeps): void {
-  addForm<AddingSubject & Derivation, ReturnType<typeof deriveAddresses.read>, Derived>(routes, deps, {
-    ...{ action: 'deriveAddresses', path: SECOND, begins: FIRST },
+  addForm(routes, deps, {
+    ...byOperation(deps, deriveAddresses, (filled, { key, project }: AddingSubject & Derivation) => {
+      if (filled['ending'] === undefined)
+        throw new FieldError('ending', 'must be six characters, as shown in your wallet');
+      firstAddresses(key.xpub).refuseOther(filled['ending'].trim());
+      return { ...given(filled, project), xpub: key.xpub, seen: (filled['seen'] ?? '').split(/\s+/) };
+    }),
+    ...{ path: SECOND, begins: FIRST },
     find: async (asked, project) => {
       const subject = await findAdding(deps, asked, project);
       const filled = readPostedForm(asked.request, null);
@@ -219,16 +214,6 @@ function addSecond(routes: Routes, deps: ConsoleDeps): void {
       return { ...subject, ...(await perform(showDerivation, deps, asked.visit.actor, wanted)) };
     },
     show: (visit, subject) => secondView(visit, subject),
-    read: (filled, { key, project }) => {
-      if (filled['ending'] === undefined)
-        throw new FieldError('ending', 'must be six characters, as shown in your wallet');
-      firstAddresses(key.xpub).refuseOther(filled['ending'].trim());
-      return deriveAddresses.read(
-        { ...given(filled, project), xpub: key.xpub, seen: (filled['seen'] ?? '').split(/\s+/) },
-        deps.now(),
-      );
-    },
-    run: (actor, wanted) => perform(deriveAddresses, deps, actor, wanted),
     done: (visit, { project }, derived) => {
       if (derived.kind === 'proposed') return waitPage(visit, project, derived);
       const first = html`New invoices of ${outside(project.name, 100)}`;

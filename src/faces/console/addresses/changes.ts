@@ -40,7 +40,22 @@ ${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
 <p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
     };
   });
-  addConfirmForm(routes, deps);
+  addForm(routes, deps, {
+    ...byOperation(deps, confirmAddressChange, ({ ending }, { change, refusal }: Subject) => {
+      if (refusal !== null) throw new AppError('CONFLICT', `nothing was added: ${refusal}`);
+      readEnding('ending', ending, change.addresses[0]);
+      return { changeId: change.changeId };
+    }),
+    path: '/addresses/changes/:changeId/confirm',
+    find: (asked) => find(deps, asked),
+    show: (_, { change, project }) => ({
+      ...{ title: 'Confirm addresses', about: project, button: 'These are our addresses: add them now' },
+      consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
+      fields: [endingOf('the first address')],
+      back: `/addresses/changes/${change.changeId}`,
+    }),
+    done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=confirmed` }),
+  });
   addForm(routes, deps, {
     ...byOperation(deps, withdrawAddressChange, (_, { change }: Subject) => ({ changeId: change.changeId })),
     path: '/addresses/changes/:changeId/withdraw',
@@ -60,27 +75,6 @@ const SAID: Readonly<Record<string, string>> = {
 };
 
 const countOf = ({ addresses }: AddressChangeView) => many(addresses.length, 'address is', 'addresses are');
-
-function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
-  addForm<Subject, { changeId: string }, unknown>(routes, deps, {
-    action: 'confirmAddressChange',
-    path: '/addresses/changes/:changeId/confirm',
-    find: (asked) => find(deps, asked),
-    show: (_, { change, project }) => ({
-      ...{ title: 'Confirm addresses', about: project, button: 'These are our addresses: add them now' },
-      consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
-      fields: [endingOf('the first address')],
-      back: `/addresses/changes/${change.changeId}`,
-    }),
-    read: ({ ending }, { change, refusal }) => {
-      if (refusal !== null) throw conflict`nothing was added: ${refusal}`;
-      readEnding('ending', ending, change.addresses[0]);
-      return { changeId: change.changeId };
-    },
-    run: (actor, wanted) => confirmAddressChange.run(deps, actor, wanted),
-    done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=confirmed` }),
-  });
-}
 
 /** Finds a change that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {

@@ -81,7 +81,8 @@ export type Form<Subject, Wanted, Outcome> = {
   read(filled: Fields, subject: Subject): Wanted;
   /** `once` has the same value if the form is submitted twice. Throws its own errors. */
   run(actor: Actor, wanted: Wanted, once: string): Promise<Outcome>;
-  done(visit: Visit, subject: Subject, outcome: Outcome): Answer;
+  /** By default, the person returns to `back`. */
+  done?(visit: Visit, subject: Subject, outcome: Outcome): Answer;
 };
 
 /** Names reserved for the forms themselves. */
@@ -195,7 +196,7 @@ export function oneClick(visit: Visit, path: string, label: Html | string): Html
 /** Adds a form's page and its submission. */
 export function addForm<Subject, Wanted, Outcome>(
   { get, form: post }: Routes,
-  deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
+  deps: Pick<ConsoleDeps, 'stepUp'>,
   form: Form<Subject, Wanted, Outcome>,
 ): void {
   get(form.path, form.action, ['project', ...(form.filled ?? [])], async (asked) => {
@@ -205,46 +206,39 @@ export function addForm<Subject, Wanted, Outcome>(
     const subject = await form.find(asked, project);
     return formPage(asked.visit, form.show(asked.visit, subject), Object.keys(filled).length > 0 ? filled : null, null);
   });
-  post(form.path, form.action, (asked) => send(deps, form, asked));
-}
-
-async function send<Subject, Wanted, Outcome>(
-  deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
-  form: Form<Subject, Wanted, Outcome>,
-  asked: Asked,
-): Promise<Answer> {
-  const { visit, request, tokens } = asked;
-  const subject = await form.find(asked, readPostedForm(request, null)['project']);
-  const view = form.show(visit, subject);
-  const { fields = [] } = view;
-  const names = fields.map(({ name }) => name);
-  const { project: _project, token, code, passkey, ...filled } = readPostedForm(request, [...OWN_FIELDS, ...names]);
-  const refuse = (refused: Refused) => formPage(visit, view, filled, refused);
-  const taken = tokens.take(visit.path, token);
-  if (taken.kind === 'refused') return refuse({ problem: html`<p>${taken.reason}.</p>`, status: 409 });
-  const labels = Object.fromEntries(fields.map(({ name, label }) => [name, label]));
-  try {
-    const wanted = form.read(filled, subject);
-    const asking = await askAgain(deps, form, asked, { view, filled, code, passkey });
-    if (asking !== null) return proofPage(visit, view, filled, asking);
-    return form.done(visit, subject, await form.run(visit.actor, wanted, `console-${taken.id}`));
-  } catch (error) {
-    if (!(error instanceof AppError) || !SHOWN_AGAIN.has(error.code)) throw error;
-    return refuse({ problem: describeProblem(error, labels), status: error.code === 'INVALID_ARGUMENT' ? 400 : 409 });
-  }
+  post(form.path, form.action, async (asked) => {
+    const { visit, request, tokens } = asked;
+    const subject = await form.find(asked, readPostedForm(request, null)['project']);
+    const view = form.show(visit, subject);
+    const { fields = [] } = view;
+    const names = fields.map(({ name }) => name);
+    const { project: _project, token, code, passkey, ...filled } = readPostedForm(request, [...OWN_FIELDS, ...names]);
+    const refuse = (refused: Refused) => formPage(visit, view, filled, refused);
+    const taken = tokens.take(visit.path, token);
+    if (taken.kind === 'refused') return refuse({ problem: html`<p>${taken.reason}.</p>`, status: 409 });
+    const labels = Object.fromEntries(fields.map(({ name, label }) => [name, label]));
+    try {
+      const wanted = form.read(filled, subject);
+      const asking = await askAgain(deps, form.action, asked, { view, filled, proof: readProof(code, passkey) });
+      if (asking !== null) return proofPage(visit, view, filled, asking);
+      const outcome = await form.run(visit.actor, wanted, `console-${taken.id}`);
+      return form.done?.(visit, subject, outcome) ?? { goTo: view.back };
+    } catch (error) {
+      if (!(error instanceof AppError) || !SHOWN_AGAIN.has(error.code)) throw error;
+      return refuse({ problem: describeProblem(error, labels), status: error.code === 'INVALID_ARGUMENT' ? 400 : 409 });
+    }
+  });
 }
 
 /** Errors that the person can fix in the form itself. Others have their own page. */
 const SHOWN_AGAIN: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'CONFLICT', 'USAGE', 'CONFIG_INVALID']);
 
-type Filled = { view: FormView; filled: Fields; code: string | undefined; passkey: string | undefined };
-
 /** Returns `null` if the action requires no proof, or if the person has just given a valid one. */
-async function askAgain<Subject, Wanted, Outcome>(
-  deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
-  { action }: Form<Subject, Wanted, Outcome>,
+async function askAgain(
+  deps: Pick<ConsoleDeps, 'stepUp'>,
+  action: ActionName,
   { visit, request }: Asked,
-  { view, filled, code, passkey }: Filled,
+  { view, filled, proof }: { view: FormView; filled: Fields; proof: StepUpProof | null },
 ) {
   const rule: Rule = ACTIONS[action];
   const stepUp = rule.stepUp === undefined ? null : await deps.stepUp(request);
@@ -252,7 +246,6 @@ async function askAgain<Subject, Wanted, Outcome>(
   // The person signs what the page shows: the form, its subject and project as the server resolved them, and every field.
   const subject = [visit.path, view.title, view.about?.projectId ?? null];
   const signed = { name: action, input: JSON.stringify([...subject, Object.entries(filled).sort()]) };
-  const proof = readProof(code, passkey);
   const isRefused = proof !== null && !(await stepUp.take(signed, proof));
   if (proof !== null && !isRefused) return null;
   const problem = html`<p>That code is wrong or was already used. Nothing was changed.</p>`;

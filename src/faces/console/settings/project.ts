@@ -342,7 +342,6 @@ function archiving(deps: ConsoleDeps, operation: typeof archiveProject) {
   return {
     ...byOperation(deps, operation, (_filled, { view }: Settings) => ({ projectId: view.projectId })),
     find: finder(deps),
-    done: (visit: Visit, { view }: Settings) => ({ goTo: urlTo(visit, '/settings/project', view) }),
   };
 }
 

@@ -63,7 +63,6 @@ ${parts}`,
     }),
     read: () => null,
     run: (actor) => requestBackup(deps, actor),
-    done: () => ({ goTo: '/settings/system' }),
   });
 }
 

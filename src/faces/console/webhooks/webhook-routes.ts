@@ -381,7 +381,6 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
       fields: targetFields(endpoint),
       ...{ button: 'Save', back: `/webhooks/${endpoint.endpointId}` },
     }),
-    done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
   });
   addForm(routes, deps, {
     ...byOperation(deps, rotateSecret, ({ overlap }, { endpointId }: FoundEndpoint) => {
@@ -415,7 +414,6 @@ function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
       fields: [line('reason', 'Reason (optional)', { more: html` maxlength="200"` })],
       ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
     }),
-    done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
   });
 }
 
