@@ -41,8 +41,8 @@ const PLANTS = [
   {
     recipe: 'Add a console page',
     file: 'src/faces/console/register.ts',
-    find: "routes.get('/find', 'findSubject',",
-    plant: "routes.get('/find', 'plantedPage',",
+    find: '  addTodayRoute(routes, deps);\n',
+    plant: "  routes.get('/planted', 'plantedPage', [], async () => ({ goTo: '/' }));\n",
     named: 'plantedPage',
   },
   {
@@ -105,6 +105,10 @@ function filesNaming(planted: string): string[] {
   );
   return [...new Set(naming.map(({ file }) => relative(ROOT, file?.fileName ?? '')))].sort();
 }
+
+test.each(PLANTS)('$recipe: the plant has exactly one place in its file', async ({ file, find }) => {
+  expect((await readFile(ROOT + file, 'utf8')).split(find)).toHaveLength(2);
+});
 
 describe('with everything planted', () => {
   beforeAll(() => {
