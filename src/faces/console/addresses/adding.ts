@@ -17,7 +17,7 @@ import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, check, choice, type FormView, formPage, line, lines } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, outside, time } from '../page/pieces.ts';
-import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 
 /**
@@ -29,7 +29,7 @@ type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' }
 async function findAdding(deps: ConsoleDeps, { visit }: Asked, asked: string | undefined): Promise<AddingSubject> {
   const project = needProject(visit, asked);
   const { projectId } = project;
-  const { view } = await showProject.run(deps, visit.actor, { projectId });
+  const { view } = await performFor(deps, visit, showProject, { projectId });
   const count = countActive(view.activeAddresses) + view.retiredAddresses;
   const waits = count > 0 && mayWait(visit.actor, deps.config);
   return { project, waits: waits && deps.addressGuard.isGuarded(project.network) ? 'unsigned' : waits };
@@ -210,8 +210,7 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
     find: async (asked, project) => {
       const subject = await findAdding(deps, asked, project);
       const filled = readPostedForm(asked.request, null);
-      const wanted = showDerivation.read(given(filled, subject.project), deps.now());
-      return { ...subject, ...(await perform(showDerivation, deps, asked.visit.actor, wanted)) };
+      return { ...subject, ...(await performFor(deps, asked.visit, showDerivation, given(filled, subject.project))) };
     },
     show: (visit, subject) => secondView(visit, subject),
     done: (visit, { project }, derived) => {

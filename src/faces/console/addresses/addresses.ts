@@ -1,7 +1,6 @@
 import { AppError, conflict } from '../../../core/domain/errors.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { keepNewest } from '../../../core/runtime/keep-newest.ts';
-import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { type AddressChangeView, listAddressChanges } from '../../operator/subjects/address-changes.ts';
 import {
@@ -52,9 +51,9 @@ export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { after, amount, done } = query;
     const project = needProject(visit, query.project);
     const { projectId, network } = project;
-    const balances = await listBalances.run(deps, visit.actor, listBalances.read({ projectId, after }, deps.now()));
-    const capacity = after === undefined ? await measure(visit.actor, project) : null;
-    const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
+    const balances = await performFor(deps, visit, listBalances, { projectId, after });
+    const capacity = after === undefined ? await measure(visit, project) : null;
+    const { data: changes } = await performFor(deps, visit, listAddressChanges, { projectId });
     let [ofAmount, problem]: [CapacityOfAmountView | null, Html | null] = [null, null];
     try {
       if (amount !== undefined)
@@ -114,12 +113,12 @@ const MAX_MEASURED = 1000;
  */
 function createMeasure(deps: ConsoleDeps) {
   const measured = new Map<string, { at: UnixMs; view: CapacityView }>();
-  return async (actor: Actor, { projectId, policy, activeAddresses }: ListedProjectView): Promise<CapacityView> => {
+  return async (visit: Visit, { projectId, policy, activeAddresses }: ListedProjectView): Promise<CapacityView> => {
     const key = [projectId, policy, activeAddresses[policy]].join(' ');
     const at = deps.now();
     const known = measured.get(key);
     if (known !== undefined && at >= known.at && at - known.at < MEASURED_MS) return known.view;
-    const view = await showCapacity.run(deps, actor, { projectId });
+    const view = await performFor(deps, visit, showCapacity, { projectId });
     keepNewest(measured, key, { at, view }, MAX_MEASURED);
     return view;
   };

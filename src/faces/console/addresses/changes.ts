@@ -17,7 +17,7 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, line } from '../forms/form.ts';
 import { type Badge, badge, facts, many, number, outside, time } from '../page/pieces.ts';
-import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { type Fields, needProject, notFound, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { endingField, readEnding } from './adding.ts';
 
@@ -80,11 +80,11 @@ const countOf = ({ addresses }: AddressChangeView) => many(addresses.length, 'ad
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const changeId = pathPart(request, 'changeId');
   const unknown = notFound('change', changeId);
-  const { view: change, refusal } = await showAddressChange
-    .run(deps, visit.actor, { changeId })
-    .catch((error: unknown) => {
+  const { view: change, refusal } = await performFor(deps, visit, showAddressChange, { changeId }).catch(
+    (error: unknown) => {
       throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
-    });
+    },
+  );
   return { change, refusal, project: needProject(visit, change.projectId) };
 }
 
@@ -209,7 +209,7 @@ async function findAddress(
   const text = pathPart(request, 'address');
   const project = needProject(visit, asked);
   const { projectId } = project;
-  const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
+  const address = await performFor(deps, visit, showAddress, { projectId, address: text }).catch((error: unknown) => {
     throw error instanceof AppError && error.code === 'NOT_FOUND' ? notFound('address', text) : error;
   });
   return { project, address };

@@ -161,7 +161,7 @@ async function findInvoice(deps: ConsoleDeps, { visit, request }: Asked) {
   return {
     explanation,
     project: needProject(visit, projectId),
-    invoice: await showInvoice.run(deps, visit.actor, { projectId, invoiceId }),
+    invoice: await performFor(deps, visit, showInvoice, { projectId, invoiceId }),
   };
 }
 

@@ -303,7 +303,7 @@ function pageBefore({ headers }: FastifyRequest, consoleUrl: string): string {
 }
 
 /** Runs an admin API operation for the visitor. */
-export function performFor<Input extends TSchema, Wanted, Outcome>(
+export async function performFor<Input extends TSchema, Wanted, Outcome>(
   deps: OperationDeps,
   { actor }: Visit,
   operation: LocalOperation<Input, Wanted, Outcome>,

@@ -1,6 +1,5 @@
 import { shorten } from '../../operator/input/problems.ts';
 import { readChoice } from '../../operator/input/readers.ts';
-import { perform } from '../../operator/operation.ts';
 import {
   describeErrors,
   findRequestId,
@@ -49,7 +48,7 @@ export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
     const requestId = pathPart(request, 'requestId');
     const id = findRequestId(requestId);
     if (id === null) throw notFound('request', requestId);
-    const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
+    const shown = await performFor(deps, visit, showRequest, { requestId: id });
     // A request without a valid key belongs to no project.
     const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
     const { key, externalId, invoiceId, tookMs } = shown;

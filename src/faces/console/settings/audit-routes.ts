@@ -5,7 +5,6 @@ import {
   type AuditListView,
   exportAuditOperation,
   listAudit,
-  readAuditFilter,
   verifyAudit,
 } from '../../operator/subjects/audit.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -32,7 +31,7 @@ export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
     const { project: _, before, ...filters } = query;
     let [problem, found]: [Html | null, AuditListView] = [null, { data: [], next: null }];
     try {
-      found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
+      found = await performFor(deps, visit, listAudit, { ...filters, before });
     } catch (error) {
       problem = describeMistake(error, { action: 'Action', subject: 'On', by: 'By' });
     }
@@ -67,15 +66,14 @@ ${pager(
       return sendRows(asked, `audit.${format}`, await performFor(deps, asked.visit, exportAuditOperation, given));
     });
   get('/settings/audit/verification', 'verifyAudit', ['project', 'head'], async ({ visit, query }) => {
-    const { kept } = verifyAudit.read(query, deps.now());
-    const { good, entries, head, problem } = await verifyAudit.run(deps, visit.actor, { kept });
+    const { good, entries, head, problem } = await performFor(deps, visit, verifyAudit, query);
     const newest = head === null ? null : `${head.seq}:${head.hash}`;
     return {
       title: 'Verify the audit log',
       beside: html`<a href="/settings/audit">Audit log</a>`,
       main: html`${
         good
-          ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${kept !== null ? ', and it has not been rewritten since you kept that head' : null}.</p>`
+          ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${query.head !== undefined ? ', and it has not been rewritten since you kept that head' : null}.</p>`
           : alert(
               html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
             )

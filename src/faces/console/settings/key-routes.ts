@@ -3,7 +3,6 @@ import type { Text } from '../../../core/domain/message.ts';
 import type { Role } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
-import { perform } from '../../operator/operation.ts';
 import {
   type AdminKeyView,
   createAdminKeyOperation,
@@ -33,7 +32,7 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import type { ConsoleDeps, Routes } from '../page/routes.ts';
+import { type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { entryOf, type Fields, needProject, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { readRightsFields, rightsFields } from './people.ts';
@@ -43,7 +42,7 @@ export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/keys', 'listKeys', ['project', 'revoked', 'all'], async ({ visit, query }) => {
     const { revoked, all } = query;
     const project = needProject(visit, query.project);
-    const keys = (await listKeys.run(deps, visit.actor, project)).data;
+    const keys = (await performFor(deps, visit, listKeys, project)).data;
     const mayShow = isAllowed(visit.actor, 'showMasterKeys');
     const create = urlTo(visit, '/settings/keys/new', project);
     const list =
@@ -60,7 +59,7 @@ export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
       beside: keys.length === 0 ? null : html`<a class="button" href="${create}">New key</a>`,
       said: revoked === undefined ? null : 'The key was revoked.',
       main: html`${list}
-${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) : null}`,
+${mayShow ? renderMaster(await performFor(deps, visit, showMasterKeys, {})) : null}`,
     };
   });
   addForm(routes, deps, {
@@ -90,7 +89,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
     find: async ({ visit, request }, asked) => {
       const keyId = pathPart(request, 'keyId');
       const project = needProject(visit, asked);
-      const { data } = await listKeys.run(deps, visit.actor, project);
+      const { data } = await performFor(deps, visit, listKeys, project);
       const unknown = `there is no key ${clip(keyId)} in the project ${project.projectId}`;
       const key = entryOf(data, (each) => each.keyId === keyId, unknown);
       const others = data.filter((each) => each !== key && each.status === 'active' && each.name !== HAND_KEY_NAME);
@@ -108,7 +107,7 @@ ${mayShow ? renderMaster(await perform(showMasterKeys, deps, visit.actor, {})) :
     ...byOperation(deps, rotateReceiptKeyOperation, ({ isKeyLost }) => ({ isKeyLost: isKeyLost === 'yes' })),
     path: '/settings/receipt-key',
     find: async ({ visit }) => {
-      const { view } = await perform(showMasterKeys, deps, visit.actor, {});
+      const { view } = await performFor(deps, visit, showMasterKeys, {});
       return { isLost: view.keys.some(({ use, sealsReceiptKey }) => use === 'missing' && sealsReceiptKey) };
     },
     show: (_visit, { isLost }) => ({
@@ -128,7 +127,7 @@ const ADMIN_KEYS = '/settings/admin-keys';
 /** Adds the pages for admin API keys. */
 function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(ADMIN_KEYS, 'listAdminKeys', ['project', 'revoked', 'all'], async ({ visit, query: { revoked, all } }) => {
-    const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
+    const { data: keys } = await performFor(deps, visit, listAdminKeysOperation, {});
     const list =
       keys.length === 0
         ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line can work from another machine without a database password. Within the key's role, they can do everything that people can do here.</p><p><a class="button" href="${ADMIN_KEYS}/new">Create the first key</a></p></section>`
@@ -174,7 +173,7 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: `${ADMIN_KEYS}/:adminKeyId/revoke`,
     find: async ({ visit, request }) => {
       const adminKeyId = pathPart(request, 'adminKeyId');
-      const { data } = await perform(listAdminKeysOperation, deps, visit.actor, {});
+      const { data } = await performFor(deps, visit, listAdminKeysOperation, {});
       return entryOf(data, (each) => each.adminKeyId === adminKeyId, `there is no admin key ${clip(adminKeyId)}`);
     },
     show: (_visit, key) => ({

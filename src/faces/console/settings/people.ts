@@ -34,13 +34,13 @@ import { type Html, html } from '../../web/html.ts';
 import { addClick, addForm, byOperation, check, choice, type FormField, line, oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
 import { badge, type Column, copyButton, facts, ltr, many, outside, rowLink, table, time } from '../page/pieces.ts';
-import type { Asked, ConsoleDeps, Routes } from '../page/routes.ts';
+import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { entryOf, type Fields, pathPart, type Visit } from '../page/visit.ts';
 
 /** Adds the pages for the people who may sign in, for their sessions, and for the visitor's own account. */
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', ['project', 'removed'], async ({ visit, query: { removed } }) => {
-    const { data: people } = await listPeople.run(deps, visit.actor, {});
+    const { data: people } = await performFor(deps, visit, listPeople, {});
     return {
       title: 'People',
       beside: html`<a class="button" href="/settings/people/new">Invite a user</a>`,
@@ -82,7 +82,7 @@ ${
     };
   });
   routes.get('/settings/sessions', 'listSessions', ['project', 'ended'], async ({ visit, request, query }) => {
-    const { data } = await listSessions.run(deps, visit.actor, {});
+    const { data } = await performFor(deps, visit, listSessions, {});
     const own = await ownSessionOf(deps, request);
     const end = (sessionId: string) => `/settings/sessions/${sessionId}/end`;
     return {
@@ -99,7 +99,7 @@ ${
     };
   });
   addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
-    await endSession.run(deps, visit.actor, { sessionId: pathPart(request, 'sessionId') });
+    await performFor(deps, visit, endSession, { sessionId: pathPart(request, 'sessionId') });
     return '/settings/sessions?ended=1';
   });
 }
@@ -228,9 +228,9 @@ type Found = { person: PersonView; sessions: readonly SessionView[]; projects: r
 /** Finds the person named in the path. Throws `NOT_FOUND`. */
 async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
   const personId = pathPart(request, 'personId');
-  const { data: people } = await listPeople.run(deps, visit.actor, {});
+  const { data: people } = await performFor(deps, visit, listPeople, {});
   const person = entryOf(people, (each) => each.personId === personId, `there is no user ${clip(personId)}`);
-  const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
+  const { data: sessions } = await performFor(deps, visit, listSessions, { person: personId });
   return { person, sessions, projects: visit.projects };
 }
 
@@ -347,8 +347,8 @@ function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/me', 'listOwnSessions', ['project', 'done'], async ({ visit, request, query: { done } }) => {
     const session = await deps.findSession(request);
     if (session === null) return visit.actor.id === null ? signedOutPage() : { goTo: '/sign-in' };
-    const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
-    const { data: sessions } = await listOwnSessions.run(deps, visit.actor, {});
+    const { data: passkeys } = await performFor(deps, visit, listOwnPasskeys, {});
+    const { data: sessions } = await performFor(deps, visit, listOwnSessions, {});
     const { id, person } = session;
     const { login, name, role, projects } = person;
     const own = encodeId('ses', id);
@@ -378,11 +378,11 @@ ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHER
   addPasskeyForms(routes, deps);
   addClick(routes, OTHERS_PATH, 'endOtherSessions', async ({ visit, request }) => {
     const keep = (await ownSessionOf(deps, request)) ?? '';
-    await endOtherSessions.run(deps, visit.actor, { keep });
+    await performFor(deps, visit, endOtherSessions, { keep });
     return '/settings/me?done=others-ended';
   });
   addClick(routes, '/settings/me/sessions/:sessionId/end', 'endOwnSession', async ({ visit, request }) => {
-    await endOwnSession.run(deps, visit.actor, { sessionId: pathPart(request, 'sessionId') });
+    await performFor(deps, visit, endOwnSession, { sessionId: pathPart(request, 'sessionId') });
     return '/settings/me?done=session-ended';
   });
 }
@@ -446,7 +446,7 @@ function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
     ...{ action: 'removePasskey', path: `${ME}/passkeys/:passkeyId/remove` },
     find: async ({ visit, request }) => {
       const passkeyId = pathPart(request, 'passkeyId');
-      const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
+      const { data } = await performFor(deps, visit, listOwnPasskeys, {});
       const passkey = entryOf(data, (each) => each.passkeyId === passkeyId, 'you have no passkey with this id');
       return { passkey, others: data.length - 1 };
     },

@@ -5,6 +5,7 @@ import { POLICIES, TAIL_DECIMALS } from '../../../core/domain/policy.ts';
 import type { UnixMs } from '../../../core/domain/time.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { formatDuration, readChoice } from '../../operator/input/readers.ts';
+import { perform } from '../../operator/operation.ts';
 import { linkProblems } from '../../operator/subjects/project-settings.ts';
 import {
   archiveProject,
@@ -31,7 +32,7 @@ import {
 } from '../forms/form.ts';
 import { describeProblem, HEADERS, type Page } from '../page/layout.ts';
 import { alert, type Column, duration, facts, ltr, number, outside, rowLink, table, time } from '../page/pieces.ts';
-import type { Answer, Asked, ConsoleDeps, Routes } from '../page/routes.ts';
+import { type Answer, type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
 import { type Fields, needProject, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
@@ -101,7 +102,7 @@ function change(
     ...operation,
     run: async (actor, wanted, once) => {
       const updated = await run(actor, wanted, once);
-      return { updated, settings: await showSettings.run(deps, actor, updated) };
+      return { updated, settings: await perform(showSettings, deps, actor, updated) };
     },
     ...{ path, show },
     find: finder(deps),
@@ -348,7 +349,7 @@ function archiving(deps: ConsoleDeps, operation: typeof archiveProject) {
 const finder =
   (deps: ConsoleDeps) =>
   ({ visit }: Asked, project: string | undefined) =>
-    showSettings.run(deps, visit.actor, needProject(visit, project));
+    performFor(deps, visit, showSettings, needProject(visit, project));
 
 type Logo = NonNullable<Settings['logo']>;
 
@@ -372,7 +373,7 @@ async function show(
   project: string | undefined,
   filled: Fields | null,
 ): Promise<Answer> {
-  const { view, logo } = await showSettings.run(deps, visit.actor, needProject(visit, project));
+  const { view, logo } = await performFor(deps, visit, showSettings, needProject(visit, project));
   const { network, policy, lifetimeMs } = view;
   const now = deps.now();
   const read = filled === null ? { brand: view, logo } : readBrand(view, logo, filled, now);

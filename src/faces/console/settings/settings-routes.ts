@@ -3,9 +3,8 @@ import type { UnixMs } from '../../../core/domain/time.ts';
 import type { ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
-import { perform } from '../../operator/operation.ts';
 import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
-import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
+import { listAudit } from '../../operator/subjects/audit.ts';
 import { listKeys } from '../../operator/subjects/keys.ts';
 import {
   addChannel,
@@ -84,12 +83,13 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
     {
       ...{ title: 'API keys', url: urlTo(visit, '/settings/keys', project), action: 'listKeys' },
       about: 'Your shop creates and reads invoices with these keys.',
-      state: async () => active((await listKeys.run(deps, visit.actor, { projectId })).data),
+      state: async () => active((await performFor(deps, visit, listKeys, { projectId })).data),
     },
   ];
 }
 
-function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
+function ofAll(deps: ConsoleDeps, visit: Visit): Entry[] {
+  const { projects } = visit;
   const used = usedOf(projects).length;
   const archived: Entry = {
     ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
@@ -106,13 +106,13 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
       about: 'Programs and commands use these keys for the tasks that you do here.',
-      state: async () => active((await perform(listAdminKeysOperation, deps, actor, {})).data),
+      state: async () => active((await performFor(deps, visit, listAdminKeysOperation, {})).data),
     },
     {
       ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
       about: 'Alarms by e-mail or chat.',
       state: async () => {
-        const { data } = await listChannels.run(deps, actor, {});
+        const { data } = await performFor(deps, visit, listChannels, {});
         const failing = data.filter(({ failingSince }) => failingSince !== null).length;
         return `${many(data.length, 'channel')}${failing === 0 ? '' : `, ${number(failing)} failing`}`;
       },
@@ -120,18 +120,18 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
       about: 'Users and their roles.',
-      state: async () => `${number((await listPeople.run(deps, actor, {})).data.length)} known`,
+      state: async () => `${number((await performFor(deps, visit, listPeople, {})).data.length)} known`,
     },
     {
       ...{ title: 'Sessions', url: '/settings/sessions', action: 'listSessions' },
       about: 'Users who are signed in, with their browser and IP address.',
-      state: async () => `${number((await listSessions.run(deps, actor, {})).data.length)} signed in`,
+      state: async () => `${number((await performFor(deps, visit, listSessions, {})).data.length)} signed in`,
     },
     {
       ...{ title: 'Audit log', url: '/settings/audit', action: 'listAudit' },
       about: 'Every action, with its user and time.',
       state: async () => {
-        const [newest] = (await listAudit.run(deps, actor, readAuditFilter({ limit: '1' }))).data;
+        const [newest] = (await performFor(deps, visit, listAudit, { limit: '1' })).data;
         if (newest === undefined) return 'empty';
         return html`newest: ${newest.action}, ${duration(deps.now() - Date.parse(newest.at))} ago`;
       },
@@ -153,7 +153,7 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(CHANNELS_PAGE, 'listChannels', ['project', 'tested', 'added', 'removed'], async ({ visit, query }) => {
     const { tested, added, removed } = query;
     const removal = removed === undefined ? null : 'The channel was removed.';
-    const { data: channels } = await listChannels.run(deps, visit.actor, {});
+    const { data: channels } = await performFor(deps, visit, listChannels, {});
     const ofTest = channels.find(({ channelId }) => channelId === tested);
     const kinds = Object.entries(KIND_NAMES).map(
       ([kind, name]) => html`<li><p><a href="${CHANNELS_PAGE}/new/${kind}">${name}</a></p></li>`,
@@ -204,7 +204,7 @@ ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelle
     path: `${CHANNELS_PAGE}/:channelId/remove`,
     find: async ({ visit, request }) => {
       const channelId = pathPart(request, 'channelId');
-      const { data } = await listChannels.run(deps, visit.actor, {});
+      const { data } = await performFor(deps, visit, listChannels, {});
       return entryOf(data, (each) => each.channelId === channelId, `there is no channel ${clip(channelId)}`);
     },
     show: (_visit, { name, kind, shown }) => ({

@@ -109,7 +109,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const unknown = notFound('transfer', transferId);
   if (!transferId.startsWith('trf_')) throw unknown;
   const { data } = (
-    await showTransfers.run(deps, visit.actor, { reference: transferId }).catch((error: unknown) => {
+    await performFor(deps, visit, showTransfers, { reference: transferId }).catch((error: unknown) => {
       throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
     })
   ).view;

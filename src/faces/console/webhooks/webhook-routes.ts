@@ -68,8 +68,8 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   // Answers the question: do my webhooks arrive?
   get('/webhooks', 'listEndpoints', ['project'], async ({ visit, query }) => {
     const project = needProject(visit, query.project);
-    const { data } = await listEndpoints.run(deps, visit.actor, project);
-    const listed = await listAdapters.run(deps, visit.actor, project);
+    const { data } = await performFor(deps, visit, listEndpoints, project);
+    const listed = await performFor(deps, visit, listAdapters, project);
     const adapters = listed.data.filter(({ disabledAt }) => disabledAt === null);
     const add = isAllowed(visit.actor, 'addEndpoint')
       ? html`<a class="button" href="${urlTo(visit, '/webhooks/add', project)}">Add an endpoint</a>`
@@ -127,12 +127,14 @@ ${pager({ older, text: 'Older events', newest: query.before === undefined ? null
   });
   addClick(routes, '/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
     const { endpointId, project } = await findEndpoint(deps, asked);
-    const { view, url } = await testEndpoint.run(deps, asked.visit.actor, { endpointId });
+    const { view, url } = await performFor(deps, asked.visit, testEndpoint, { endpointId });
     return testedPage(project, url, view);
   });
   addClick(routes, '/webhooks/:endpointId/enable', 'enableEndpoint', async (asked) => {
     const { endpointId } = await findEndpoint(deps, asked);
-    const { hastened, dead, missed, isMissedMore } = await enableEndpoint.run(deps, asked.visit.actor, { endpointId });
+    const { hastened, dead, missed, isMissedMore } = await performFor(deps, asked.visit, enableEndpoint, {
+      endpointId,
+    });
     const query = new URLSearchParams({
       enabled: String(hastened),
       missed: `${dead + missed}${isMissedMore ? '+' : ''}`,
@@ -200,7 +202,7 @@ ${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card 
 
 async function findEvent(deps: ConsoleDeps, { visit, request }: Asked) {
   const eventId = pathPart(request, 'eventId');
-  const { view: event } = await showDelivery.run(deps, visit.actor, { eventId }).catch(asUnknown);
+  const { view: event } = await performFor(deps, visit, showDelivery, { eventId }).catch(asUnknown);
   return { project: needProject(visit, event.projectId), event };
 }
 
@@ -209,7 +211,7 @@ type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
 /** Finds an endpoint that the visitor may see. Throws `NOT_FOUND`, also for a malformed id. */
 async function findEndpoint(deps: ConsoleDeps, { visit, request }: Asked) {
   const endpointId = pathPart(request, 'endpointId');
-  const endpoint = await showEndpoint.run(deps, visit.actor, { endpointId }).catch(asUnknown);
+  const endpoint = await performFor(deps, visit, showEndpoint, { endpointId }).catch(asUnknown);
   return { ...endpoint, project: needProject(visit, endpoint.projectId) };
 }
 
