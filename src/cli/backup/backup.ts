@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { AppError } from '../../core/domain/errors.ts';
+import { AppError, invalidArgument, usageError } from '../../core/domain/errors.ts';
 import { isLocalNetwork } from '../../core/domain/network.ts';
 import { toIso } from '../../core/domain/time.ts';
 import { createLogger } from '../../core/runtime/log.ts';

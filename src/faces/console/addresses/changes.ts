@@ -1,4 +1,4 @@
-import { AppError, conflict } from '../../../core/domain/errors.ts';
+import { AppError } from '../../../core/domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import {
   type AddressChangeView,

@@ -326,7 +326,7 @@ function addJobRoutes(routes: Routes, deps: ChainDeps): void {
       const { network, from, to } = await findJob(deps, asked);
       const found = await findNetwork(deps, asked, project);
       if (from === null || to === null || network !== found.project.network) {
-        throw new AppError('NOT_FOUND', `this job did not read ${found.project.network} blocks`);
+        throw notFound`this job did not read ${found.project.network} blocks`;
       }
       return { ...found, blocks: { from: String(from), to: String(to) } };
     },

@@ -231,8 +231,6 @@ function saidOf({ enabled, missed, replayed }: Fields) {
 /** The number comes from the URL, so it may be anything. */
 const counted = (text: string) => (/^\d{1,9}$/.test(text) ? number(Number(text)) : 'some');
 
-const DAY_MS = 86_400_000;
-
 function givenOf({ endpointId: endpoint }: { endpointId: string }, filled: Filled, isDryRun: boolean) {
   const { from = '', to, status } = filled;
   return { endpoint, from, to, status: status === undefined ? status : [status], isDryRun, isConfirmed: true };
