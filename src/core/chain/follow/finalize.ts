@@ -65,19 +65,22 @@ export function createSolid(
     deps.metrics.chainSolidNumber.set({ network: deps.network }, number);
     reported = Math.max(reported, number);
   };
+  /** Returns our block at this height if it isn't this one. */
+  const otherThan = ({ number, id }: SolidHeader) =>
+    window.blocks.find((block) => block.number === number && block.id !== id);
   /**
-   * Asks the node for its newest irreversible block, which must be on our chain. Returns false if it isn't, and reports the node. Costs one
-   * request.
+   * Asks the node for its newest irreversible block, which must be on our chain. Returns false if it isn't, and reports the node. If the
+   * watcher is behind, it may not know the newest producers yet, so an unknown one is not the node's fault. Costs one request.
    */
-  const ask = async (node: Node): Promise<boolean> => {
+  const ask = async (node: Node, { isBehind = false } = {}): Promise<boolean> => {
     const solid = await readNewest(node);
     if (!isKnownSolid(signers.known(), solid)) {
       const reason = `its irreversible block ${solid.number} (${solid.id}) is not signed by any known producer`;
-      deps.pool.report(node, 'unverifiable', reason);
+      if (!isBehind) deps.pool.report(node, 'unverifiable', reason);
       return false;
     }
-    const ours = window.blocks.find(({ number }) => number === solid.number);
-    if (ours !== undefined && ours.id !== solid.id) {
+    const ours = otherThan(solid);
+    if (ours !== undefined) {
       // Either our window is an orphaned branch, or the node is wrong. Quittance reads the window's blocks again, and later blocks show
       // which one is true.
       window.replaceFrom(window.blocks.indexOf(ours));
@@ -90,14 +93,6 @@ export function createSolid(
     }
     onReported(solid);
     return true;
-  };
-  /**
-   * Raises the reported height if the node has a later irreversible block. Blames no node, because the newest producers may still be unknown
-   * to a watcher that is behind.
-   */
-  const raiseReported = async (node: Node): Promise<void> => {
-    const solid = await readNewest(node);
-    if (isKnownSolid(signers.known(), solid)) onReported(solid);
   };
   return {
     own,
@@ -113,9 +108,14 @@ export function createSolid(
         throw error;
       });
     },
-    /** Raises the reported height if the node has a later irreversible block. Does nothing if a node was asked a moment ago. */
+    /**
+     * Raises the reported height if the node has a later irreversible block. Blames no node and drops no block, so it may be called while
+     * blocks are being read. Does nothing if a node was asked a moment ago.
+     */
     askAhead: async (node: Node): Promise<void> => {
-      if (!isAskedLately()) await raiseReported(node);
+      if (isAskedLately()) return;
+      const solid = await readNewest(node);
+      if (isKnownSolid(signers.known(), solid) && otherThan(solid) === undefined) onReported(solid);
     },
     /**
      * Asks as soon as our headers prove that a block with a payer's payment is irreversible. Otherwise it asks rarely, but more often while
@@ -134,7 +134,7 @@ export function createSolid(
       const chosen = askers[asker % askers.length];
       if (chosen === undefined) return;
       // After a failure, the next request goes to the next node.
-      await (isAhead ? raiseReported(chosen) : ask(chosen)).catch(orNull);
+      await ask(chosen, { isBehind: isAhead }).catch(orNull);
       if (reported < proven || hasStalled || isBehind) asker += 1;
     },
     /**
