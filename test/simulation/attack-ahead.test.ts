@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { RANGE_BLOCKS } from '../../src/core/chain/verify/read-block.ts';
 import { longTest, someCases } from '../support/some-cases.ts';
-import { createAttackChain, evilBranch } from './attack-chain.ts';
+import { blockAfter, createAttackChain, evilBranch, HONEST, keyAt } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
 
@@ -277,4 +277,21 @@ test('while no node returns the next block, a watcher shows how many irreversibl
   await world.run(12);
   expect(world.unrecorded()).toBeGreaterThan(8);
   expect(world.unrecorded() - world.lag()).toBeLessThanOrEqual(6);
+});
+
+test('a node whose irreversible block is not ours does not count as agreeing, even while the watcher is behind', async () => {
+  const { world, chain, nodes } = await follow();
+  const held = String(chain.head().number + 1);
+  for (const node of nodes) node.lies = { answer: ({ body }) => (body.id_or_num === held ? 'refuse' : undefined) };
+  const { number } = chain.head();
+  await world.run(2);
+  // A producer signed a second block at a height that the watcher has read.
+  const parent = chain.at(number - 1);
+  if (parent === undefined) throw new Error('the chain is too short');
+  const other = blockAfter(parent, keyAt(HONEST, number + 1));
+  for (const node of nodes) node.lies = { ...node.lies, solid: () => other };
+  const before = world.lag();
+  await world.run(12);
+  expect(world.lag()).toBe(before);
+  expect(new Set(world.reports.map(({ problem }) => problem))).toContain('contradicts');
 });
