@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { AppError, invalidArgument, usageError } from '../../core/domain/errors.ts';
-import { isLocalNetwork } from '../../core/domain/network.ts';
 import { toIso } from '../../core/domain/time.ts';
 import { createLogger } from '../../core/runtime/log.ts';
 import { openKeyRing } from '../../core/runtime/open-key-ring.ts';
@@ -11,7 +10,6 @@ import { areIdentities, type Opening, refuseOtherFiles } from '../../faces/opera
 import { createBackup, makeKey } from '../../faces/operator/backup/create-backup.ts';
 import { acceptRestore, restoreBackup } from '../../faces/operator/backup/restore-backup.ts';
 import {
-  type FollowDeps,
   type RefusedBackupView,
   type Rescanned,
   type TotalDifference,
@@ -24,8 +22,8 @@ import { clip } from '../../faces/operator/input/problems.ts';
 import { readReason } from '../../faces/operator/input/readers.ts';
 import type { Config } from '../../server/config/config.ts';
 import { describeError } from '../terminal/describe-error.ts';
+import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
 import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 
@@ -194,30 +192,6 @@ export async function printVerified(terminal: Terminal, file: string, options: O
     },
   );
   return authenticity === null ? presentRefused(view) : present(view, authenticity);
-}
-
-/** Makes a scratch database follow the chain with the regular watcher and the nodes configured here. */
-function followScratch(config: Config): FollowDeps['follow'] {
-  return async (network, connection) => {
-    if (!configuredNetworks(config).includes(network)) return 'no node for this network is configured here';
-    const found = await findNetworkConfig(config, network).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'SANDBOX_NOT_RUNNING') return error.message;
-      throw error;
-    });
-    if (typeof found === 'string') return found;
-    const { publicUrl } = found;
-    // Only a verification needs the service, which is large.
-    const { startService } = await import('../../server/service.ts');
-    return startService({
-      // The rows aren't verified here, because the backup was authenticated, and its rows may need keys that this machine lacks.
-      config: {
-        ...{ ...config, roles: ['watcher'], metrics: null, rowMacs: 'off' },
-        ...{ networks: { [network]: found }, publicUrl },
-      },
-      ...{ connection, keyRing: null, log: createLogger({ level: 'silent' }) },
-      ...(isLocalNetwork(network) ? { blockMs: config.devnet.blockMs } : {}),
-    });
-  };
 }
 
 function presentRefused(view: RefusedBackupView): Result {

@@ -1,11 +1,10 @@
 import { usageError } from '../../core/domain/errors.ts';
-import { findLedgerIdentity } from '../../core/store/db/ledger-identity.ts';
-import { modeOf } from '../../core/store/db/seals.ts';
 import { type Column, columnsText, formatFields } from '../../faces/operator/command-words.ts';
 import {
   acceptRow,
   type ChangedRow,
   checkSeals,
+  requiresSealsHere,
   type SealsView,
   sealLedger,
 } from '../../faces/operator/ledger/seal-ledger.ts';
@@ -31,14 +30,9 @@ export async function printSealed(terminal: Terminal, options: Options): Promise
     if (options.yes !== true) await confirm(terminal, QUESTION);
     return sealLedger({ ...deps, onProgress }, actor);
   };
-  const print = async (deps: CommandDatabase) => printSeals(await run(deps), await isRequired(deps));
+  const print = async (deps: CommandDatabase) =>
+    printSeals(await run(deps), await requiresSealsHere(deps.db, deps.config.rowMacs));
   return withDatabase(terminal, print, check === true ? {} : AS_OWNER);
-}
-
-/** Whether Quittance, as it's configured here, uses no row without a valid seal. */
-async function isRequired({ db, config: { rowMacs } }: CommandDatabase): Promise<boolean> {
-  const ledger = await findLedgerIdentity(db);
-  return ledger !== null && rowMacs !== 'off' && modeOf(rowMacs, ledger.id) === 'require';
 }
 
 const BEFORE =

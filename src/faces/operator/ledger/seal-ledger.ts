@@ -12,6 +12,7 @@ import {
   type SealedRows,
   type StoredRow,
 } from '../../../core/store/db/sealed-rows.ts';
+import { modeOf } from '../../../core/store/db/seals.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/problems.ts';
 import { recordAction } from '../record-actions.ts';
@@ -41,6 +42,12 @@ async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promis
       ? 'only the owner of the tables can seal existing rows, and no one can connect as the owner while the service runs: stop the service, run this command again, then start the service'
       : 'only the owner of the tables can seal existing rows: set DATABASE_OWNER_URL for this command',
   );
+}
+
+/** Returns whether Quittance uses no row of this ledger without a valid seal. `rowMacs` is the setting `QUITTANCE_ROW_MACS`. */
+export async function requiresSealsHere(db: Database, rowMacs: 'off' | Parameters<typeof modeOf>[0]): Promise<boolean> {
+  const ledger = await findLedgerIdentity(db);
+  return ledger !== null && rowMacs !== 'off' && modeOf(rowMacs, ledger.id) === 'require';
 }
 
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProgress(text: string): void };
