@@ -79,6 +79,7 @@ export const CURSOR = [
     title: 'nothing that a stranger can put on the chain for less than 10,000 TRX keeps a paid invoice from PAID',
     when: 'quiet',
     // Compares with the true chain and not with the books, which end at the watcher's position. How far behind that may be follows from 22.
+    // A transfer that had been examined before the order must not pay it, even if a fork moves it to a later block: promise 24.
     body: `
       select format('invoice %s was paid exactly by %s in block %s and is %s; the chain is irreversible up to %s', i.id,
         encode(t.tx_id, 'hex'), t.block_number, i.status, p.solid_number)
@@ -86,6 +87,9 @@ export const CURSOR = [
       join witness.transfers t on t.direction = 'in' and t.block_number <= p.solid_number - 5
       join witness.acknowledged k on k.account = t.account and k.payable = t.payable and k.head_number < t.block_number
       join invoices i on i.id = k.invoice_id and i.status <> 'PAID'
+      where not exists (
+        select from witness.appearances a join witness.examined e on e.block_id = a.block_id
+        where a.tx_id = t.tx_id and a.log_index = t.log_index and e.n <= k.examined_before)
       union all
       select format('the cursor stands at %s, and the chain is irreversible up to %s', c.solid_number, p.solid_number)
       from witness.present p left join chain_cursors c on c.network = 'devnet'
