@@ -52,7 +52,7 @@ function explain(failure: unknown, { dataDir }: Config): unknown {
 /** After a failed start, the process gets this long, twice, to exit on its own. */
 const EXIT_MS = 500;
 
-/** Starts PostgreSQL first and loads the code meanwhile, because both take a few hundred milliseconds. */
+/** Launches PostgreSQL, and loads the code while it starts. Loading keeps the event loop busy, so nothing is loaded before the launch. */
 async function run(
   config: Config,
   log: Logger,
@@ -61,12 +61,19 @@ async function run(
 ): Promise<Started> {
   const parts = createParts();
   let hasLoaded = false;
-  const starting = parts.add(startDatabase(config, log, fail));
-  const loading = load().finally(() => {
-    hasLoaded = true;
+  let launch = () => {};
+  const launched = new Promise<void>((resolve) => {
+    launch = resolve;
   });
   try {
-    const [database, start] = await Promise.all([starting, loading]);
+    const starting = parts.add(startDatabase(config, log, { fail, onLaunch: launch }));
+    const loading = Promise.race([launched, starting]).then(load);
+    const [database, start] = await Promise.all([
+      starting,
+      loading.finally(() => {
+        hasLoaded = true;
+      }),
+    ]);
     const { healthUrl } = await parts.add(start(config, log, database));
     return { healthUrl, stop: parts.stop };
   } catch (error) {
@@ -97,16 +104,16 @@ async function run(
 }
 
 /**
- * Connects to the database in DATABASE_URL, or starts the embedded one, which the sandbox always uses. `fail` is called if the embedded one
- * stops unexpectedly.
+ * Connects to the database in DATABASE_URL, or starts the embedded one, which the sandbox always uses. `onLaunch` is called when the
+ * embedded one has been launched, and `fail` if it stops unexpectedly.
  */
 async function startDatabase(
   { sandbox, databaseUrl, dataDir, networks }: Config,
   log: Logger,
-  fail: (error: unknown) => void,
+  calls: { fail(error: unknown): void; onLaunch(): void },
 ): Promise<ServiceDatabase> {
   if (databaseUrl !== null && !sandbox) return { connection: databaseUrl, stop: async () => undefined };
-  return startServiceDatabase({ dataDir, log, needsOwnUser: networks.mainnet !== undefined, fail });
+  return startServiceDatabase({ dataDir, log, needsOwnUser: networks.mainnet !== undefined, ...calls });
 }
 
 /** Loads the sandbox (by `loadSandbox`) or the real service, with the code of this process's roles. */

@@ -70,13 +70,15 @@ export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | nul
  * starts take 0.1 s. It listens only on a Unix socket, and exits together with this process, however this process exits. `onExit` is called
  * if PostgreSQL exits unexpectedly. `isDurable: false` is for tests: it's faster, but data may not survive a power failure. `sharedDir` is
  * where root puts files that PostgreSQL's user must be able to reach but can't reach elsewhere. `needsOwnUser` refuses the user `nobody`,
- * because every program of that user can read the database's files; by default, this only causes a warning. Errors: DataDirError,
+ * because every program of that user can read the database's files; by default, this only causes a warning. `onLaunch` is called once
+ * PostgreSQL's own process is being waited for, so that work that keeps the event loop busy no longer delays it. Errors: DataDirError,
  * EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
   log: Logger;
   onExit?: (exit: UnexpectedExit) => void;
+  onLaunch?: () => void;
   isDurable?: boolean;
   sharedDir?: string;
   needsOwnUser?: boolean;
@@ -125,7 +127,13 @@ const NOT_DURABLE = {
 type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 /** Opens the cluster, or creates it on the first start. From then on, no other process uses it. */
-async function openCluster(options: { dataDir: string; sharedDir: string; log: Logger; needsOwnUser?: boolean }) {
+async function openCluster(options: {
+  dataDir: string;
+  sharedDir: string;
+  log: Logger;
+  onLaunch?: () => void;
+  needsOwnUser?: boolean;
+}) {
   const { dataDir, log } = options;
   const found = await findCluster(dataDir);
   const user = await choosePostgresUser(found?.owner);
@@ -137,6 +145,8 @@ async function openCluster(options: { dataDir: string; sharedDir: string; log: L
     );
   }
   if (problem !== undefined) log.warn(problem);
+  // To copy PostgreSQL and to create a cluster is other processes' and the disk's work.
+  if (found === undefined) options.onLaunch?.();
   const binaries = await findBinaries({ ...options, user });
   if (found === undefined) {
     const password = await readOrCreatePassword(dataDir);
@@ -158,6 +168,7 @@ async function runServer(options: {
   cluster: Cluster;
   unlock: () => Promise<void>;
   onExit?: (exit: UnexpectedExit) => void;
+  onLaunch?: () => void;
   isDurable?: boolean;
 }): Promise<EmbeddedPostgres> {
   const { dataDir, cluster, log } = options;
@@ -178,6 +189,7 @@ async function runServer(options: {
   };
   try {
     guardian = await startGuardian({ ...cluster, socketDir, connectionFile, settings });
+    options.onLaunch?.();
     await becomeReady(home, socketDir, guardian, logStart);
     const refusal = await tryToConnect(owner);
     if (refusal) throw connectionRefused(dataDir, refusal);
@@ -470,11 +482,13 @@ export async function startServiceDatabase({
   dataDir,
   log,
   needsOwnUser,
+  onLaunch,
   fail,
 }: {
   dataDir: string;
   log: Logger;
   needsOwnUser: boolean;
+  onLaunch(): void;
   fail(error: unknown): void;
 }): Promise<ServiceDatabase> {
   const parts = createParts();
@@ -482,7 +496,7 @@ export async function startServiceDatabase({
   await parts.add({ stop: () => lock.release() });
   const onExit = (exit: Parameters<typeof endedByItself>[1]) => fail(endedByItself(dataDir, exit));
   try {
-    const postgres = await parts.add(startEmbeddedPostgres({ dataDir, log, needsOwnUser, onExit }));
+    const postgres = await parts.add(startEmbeddedPostgres({ dataDir, log, needsOwnUser, onExit, onLaunch }));
     return { ...postgres, stop: parts.stop };
   } catch (error) {
     await parts.stop().catch(() => undefined);
