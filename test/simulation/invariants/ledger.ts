@@ -117,6 +117,8 @@ export const LEDGER = [
     when: 'step',
     // Transfers that had been examined when the order was requested. If the chain wasn't visible, transfers from minutes before that no
     // fork has moved since. Reporting such a payment is as bad as recording it.
+    // Left out: a block that a fork replaced, if it was examined before the address was added and another watcher has taken over since. Only
+    // the first watcher's memory had the block's transfers to strangers, and no node has the block any more.
     body: `
       select format('%s of invoice %s, in block %s since %s, %s', what.says, k.invoice_id, p.block_number, p.at,
         case when k.is_dark
@@ -137,7 +139,7 @@ export const LEDGER = [
         from witness.acknowledged k where k.invoice_id = what.invoice_id) k
       where k.is_dark or exists (
           select from witness.examined e where e.n <= k.examined_before
-            and (e.block_id = p.block_id or e.is_solid and p.block_number <= e.number and witness.is_canonical(p.block_number, p.block_id)))`,
+            and (e.block_id = p.block_id and not witness.is_forgotten(e.n, e.block_id, k.account) or e.is_solid and p.block_number <= e.number and witness.is_canonical(p.block_number, p.block_id)))`,
   }),
   fromSql({
     number: 21,

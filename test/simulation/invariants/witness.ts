@@ -49,6 +49,9 @@ create index on witness.events (invoice_id, sequence);
 -- Blocks in the order in which they were examined. One that a cursor stands at stands for all below it, too.
 create table witness.examined (n bigint generated always as identity primary key, number bigint not null, block_id bytea not null, is_solid boolean not null);
 create index on witness.examined (block_id, n);
+-- How many blocks had been examined when an address was added, and when a watcher took the lease. A new watcher remembers no examined block.
+create table witness.added (account bytea primary key, n bigint not null);
+create table witness.successions (n bigint not null);
 create table witness.planned (event_id uuid, endpoint_id uuid, primary key (event_id, endpoint_id));
 create table witness.ended (event_id uuid, endpoint_id uuid, status text, primary key (event_id, endpoint_id));
 create table witness.setbacks (n bigint generated always as identity primary key, before bigint not null, after bigint);
@@ -118,6 +121,19 @@ create trigger witness_examined after insert on head_blocks for each row execute
 create trigger witness_recorded after insert or update of solid_number on chain_cursors for each row execute function witness.take_down_examined();
 -- How many blocks were examined by now.
 create function witness.examined_count() returns bigint stable language sql as $$ select coalesce(max(n), 0) from witness.examined $$;
+create function witness.take_down_added() returns trigger language plpgsql security definer as $$
+begin
+  insert into witness.added values (new.account, witness.examined_count()) on conflict do nothing;
+  return null;
+end $$;
+create trigger witness_added after insert on addresses for each row execute function witness.take_down_added();
+create function witness.take_down_succession() returns trigger language plpgsql security definer as $$
+begin
+  if tg_op = 'UPDATE' and old.epoch = new.epoch or new.name not like 'watcher:%' then return null; end if;
+  insert into witness.successions values (witness.examined_count());
+  return null;
+end $$;
+create trigger witness_succession after insert or update on leases for each row execute function witness.take_down_succession();
 
 create function witness.feed(told jsonb) returns setof text language plpgsql as $$
 begin
@@ -146,6 +162,12 @@ end $$;
 
 create function witness.is_canonical(the_number bigint, the_id bytea) returns boolean stable language sql as $$
   select exists (select from witness.blocks b where b.number = the_number and b.id = the_id)
+$$;
+-- Whether nobody can know a block's transfers to an address that was added after it was examined.
+create function witness.is_forgotten(examined_n bigint, the_id bytea, the_account bytea) returns boolean stable language sql as $$
+  select exists (select from witness.added a where a.account = the_account and a.n >= examined_n)
+    and exists (select from witness.successions s where s.n >= examined_n)
+    and not exists (select from witness.blocks b where b.id = the_id)
 $$;
 -- When a transfer came to stand in a block for the first time, of whatever branch.
 create function witness.appeared_at(the_tx bytea, the_index int) returns timestamptz stable language sql as $$
