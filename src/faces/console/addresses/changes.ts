@@ -18,7 +18,7 @@ import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, line } from '../forms/form.ts';
 import { type Badge, badge, facts, many, number, outside, time } from '../page/pieces.ts';
 import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
-import { type Fields, needProject, notFound, pathPart, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, noSuch, pathPart, urlTo, type Visit } from '../page/visit.ts';
 import { endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
@@ -79,7 +79,7 @@ const countOf = ({ addresses }: AddressChangeView) => many(addresses.length, 'ad
 /** Finds a change that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const changeId = pathPart(request, 'changeId');
-  const unknown = notFound('change', changeId);
+  const unknown = noSuch('change', changeId);
   const { view: change, refusal } = await performFor(deps, visit, showAddressChange, { changeId }).catch(
     (error: unknown) => {
       throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
@@ -210,7 +210,7 @@ async function findAddress(
   const project = needProject(visit, asked);
   const { projectId } = project;
   const address = await performFor(deps, visit, showAddress, { projectId, address: text }).catch((error: unknown) => {
-    throw error instanceof AppError && error.code === 'NOT_FOUND' ? notFound('address', text) : error;
+    throw error instanceof AppError && error.code === 'NOT_FOUND' ? noSuch('address', text) : error;
   });
   return { project, address };
 }

@@ -46,7 +46,7 @@ import {
   chooseProject,
   type Fields,
   needProject,
-  notFound,
+  noSuch,
   pathPart,
   readPostedForm,
   urlTo,
@@ -157,7 +157,7 @@ async function findInvoice(deps: ConsoleDeps, { visit, request }: Asked) {
   const { subject } = explanation;
   const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
   // The text may be an order id; the search box at the top finds those.
-  if (id !== invoiceId) throw notFound('invoice', invoiceId);
+  if (id !== invoiceId) throw noSuch('invoice', invoiceId);
   return {
     explanation,
     project: needProject(visit, projectId),

@@ -29,7 +29,7 @@ import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
 import { hidden as hiddenField } from './pieces.ts';
 import { type Fields, Forbidden, readPostedForm, readQuery, type Visit } from './visit.ts';
 
-/** Asks the person who sent a request to prove their identity again, for an action that is shown. */
+/** Asks the person who sent a request to prove their identity again before the action that the page shows. */
 export type StepUp = {
   /** Whether the person has given a proof in the last five minutes. */
   isRecent: boolean;

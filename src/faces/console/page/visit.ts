@@ -37,11 +37,11 @@ export function chooseProject({ projects }: Visit, asked: string | undefined): L
     return usedOf(projects).find(({ network }) => keyMode(network) === 'live') ?? projects[0] ?? null;
   const found = projects.find(({ projectId }) => projectId === asked);
   if (found !== undefined) return found;
-  throw notFound('project', asked);
+  throw noSuch('project', asked);
 }
 
 /** Returns the error for something that doesn't exist or is hidden from the visitor. */
-export function notFound(what: string, asked: string): AppError {
+export function noSuch(what: string, asked: string): AppError {
   return new AppError('NOT_FOUND', `${what} ${clip(asked)} does not exist, or you do not have access to it`);
 }
 

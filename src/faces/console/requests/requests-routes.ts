@@ -12,11 +12,11 @@ import { PROBLEMS } from '../../web/problem.ts';
 import { addList, by } from '../page/add-list.ts';
 import { badge, type Column, copyButton, facts, ltr, number, outside, rowLink } from '../page/pieces.ts';
 import { type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
-import { needProject, notFound, pathPart, urlTo } from '../page/visit.ts';
+import { needProject, noSuch, pathPart, urlTo } from '../page/visit.ts';
 
 /** Adds the list of the shops' API requests, and the page for one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
-  // Answers the question: what did the shop request, and what was the response?
+  // Answers the question: what did the shop request, and how did Quittance answer?
   addList(routes, {
     ...{
       path: '/requests',
@@ -47,7 +47,7 @@ export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/requests/:requestId', 'showRequest', [], async ({ visit, request }) => {
     const requestId = pathPart(request, 'requestId');
     const id = findRequestId(requestId);
-    if (id === null) throw notFound('request', requestId);
+    if (id === null) throw noSuch('request', requestId);
     const shown = await performFor(deps, visit, showRequest, { requestId: id });
     // A request without a valid key belongs to no project.
     const project = shown.projectId === null ? null : needProject(visit, shown.projectId);

@@ -23,7 +23,7 @@ import type { ConsoleDeps, Routes } from '../page/routes.ts';
 import { chooseProject, urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
 
-/** Adds the page that answers two questions: is all well, and what needs me? */
+/** Adds the page that answers two questions: is all well, and which tasks are mine? */
 export function addTodayRoute(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/', 'showToday', ['project'], async ({ visit, query }) => {
     const project = chooseProject(visit, query.project);

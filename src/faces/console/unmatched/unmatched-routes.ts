@@ -51,7 +51,7 @@ import {
   time,
 } from '../page/pieces.ts';
 import { type Asked, type ConsoleDeps, performFor, type Routes } from '../page/routes.ts';
-import { type Fields, needProject, notFound, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, noSuch, pathPart, readPostedForm, urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** The maximum number of transfers per page whose causes are searched. */
@@ -106,7 +106,7 @@ ${pager({ older, text: 'Older transfers', newest: query.before === undefined ? n
 /** Finds a transfer that the visitor may see. Hidden projects are reported as not found. Throws `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const transferId = pathPart(request, 'transferId');
-  const unknown = notFound('transfer', transferId);
+  const unknown = noSuch('transfer', transferId);
   if (!transferId.startsWith('trf_')) throw unknown;
   const { data } = (
     await performFor(deps, visit, showTransfers, { reference: transferId }).catch((error: unknown) => {

@@ -26,7 +26,7 @@ import {
   omit,
   readDeliveries,
   readEntry,
-  readPosition,
+  readLedgerPosition,
 } from './facts.ts';
 import {
   bindInvoice,
@@ -191,7 +191,7 @@ async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs)
     /** The events are in sequence order. */
     events: ofInvoice.events,
     transferEvents: ofOthers.events,
-    position: await readPosition(db, invoice.network, now),
+    position: await readLedgerPosition(db, invoice.network, now),
     omissions: [
       omit('transfers of exactly this amount after the payment', duplicates.ids.length, duplicates.total),
       omit('unmatched transfers that may be meant for this invoice', MAX_SHOWN, unmatched.fitting),

@@ -34,7 +34,7 @@ import {
   omit,
   readDeliveries,
   readEntry,
-  readPosition,
+  readLedgerPosition,
 } from './facts.ts';
 import {
   EVENTS_SEARCHED,
@@ -291,7 +291,7 @@ function judgeOrphaned(found: Awaited<ReturnType<typeof readOrphaned>>): Verdict
 /** Explains that a transaction isn't in the ledger, and how far the ledger has followed each chain. */
 async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
   const positions: LedgerPosition[] = [];
-  for (const network of NETWORKS) positions.push(await readPosition(db, network, now));
+  for (const network of NETWORKS) positions.push(await readLedgerPosition(db, network, now));
   const followed = positions.filter(({ cursor }) => cursor !== null);
   const { subject: described, fields } = describeTransaction(subject);
   const ledgers =

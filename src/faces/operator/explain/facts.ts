@@ -71,7 +71,7 @@ export type LedgerPosition = { network: Network; cursor: ChainCursor | null; tro
 /** A running chain has a block every 3 s; the rest is an allowance for slow nodes and the watcher. */
 const LAG_MS = 120_000;
 
-export async function readPosition(db: Sql, network: Network, now: UnixMs): Promise<LedgerPosition> {
+export async function readLedgerPosition(db: Sql, network: Network, now: UnixMs): Promise<LedgerPosition> {
   const cursor = await findCursor(db, network);
   const halt = await findHalt(db, network);
   const blind = (await findChainStatus(db, network))?.status.blind ?? null;

@@ -399,8 +399,8 @@ export const updateProject = operation({
       const after = { ...before, ...given, maxSurchargeMicro: surchargeAfter(before, given) };
       const changed = compare(before, after);
       const { active } = await countAddresses(tx, id);
-      const unvouched = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, after)) : null;
-      if (unvouched !== null) throw conflict`${unvouched}. Nothing was changed`;
+      const refusal = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, after)) : null;
+      if (refusal !== null) throw conflict`${refusal}. Nothing was changed`;
       if (Object.keys(changed).length > 0) {
         await update(tx, before, after);
         const subject = encodeId('prj', id);
